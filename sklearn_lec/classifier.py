@@ -1,0 +1,392 @@
+"""LECClassifier: a skorch classifier that learns from the rows whose labels an ensemble agrees on."""
+
+import inspect
+import math
+import warnings
+from contextlib import nullcontext
+
+import joblib
+import numpy as np
+import torch
+from skorch import NeuralNetClassifier
+from skorch.dataset import get_len
+from torch import nn
+from torch.utils.data import Dataset
+
+from sklearn_lec.callbacks import LinearDecay
+from sklearn_lec.data import LabelCodes, labels_of, module_arguments, numbered_batches, row_shape, rows_within
+from sklearn_lec.device import AutoDeviceMixin
+from sklearn_lec.methods import METHODS
+from sklearn_lec.modules import MLP, Committee
+from sklearn_lec.randomness import RandomStream
+from sklearn_lec.training import ConsensusTrainingMixin
+from sklearn_lec.validation import check_classes, check_inputs, check_labels, check_parameters
+
+__all__ = ["LECClassifier"]
+
+
+class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier):
+    """Neural network classifier for data whose labels are partly wrong.
+
+    Learning with ensemble consensus (LEC) first trains on all rows for a while, and then only on rows whose loss is
+    small in the eyes of a whole ensemble: wrong labels are learned by heart, and what was learned by heart does not
+    survive a change of network, of dropout mask, or of epoch. Use it like skorch's `NeuralNetClassifier` when you do
+    not trust all of your labels; afterwards `clean_mask_` says which rows it trusted.
+
+    Parameters
+    ----------
+    module : torch module class or instance, default=MLP
+        Has to return logits of shape (n_rows, n_classes). Arguments of its constructor named ``in_features``,
+        ``in_channels`` and ``num_classes`` are filled in from the data, unless set as ``module__num_classes=...``.
+        Methods with several networks need the class, not an instance.
+    method : str, default="ltec"
+        How rows are chosen:
+
+        - "standard": every row, ordinary training.
+        - "self-training": rows with a small loss now; what the others become at ``M=1``.
+        - "lnec": rows on which `M` networks, trained side by side, agree.
+        - "lsec": rows on which `M` stochastic passes (dropout, noise) of one network agree.
+        - "ltec": rows whose loss has been small in each of the last `M` epochs.
+        - "ltec-full": the same, compared over the whole training set before each epoch.
+    eps : float in [0, 1), default=0.2
+        Share of the labels that you take to be wrong. A little too much costs less than too little.
+    M : int or inf, default=5
+        How many voters have to agree. More is stricter: the labels kept are cleaner, but fewer. ``numpy.inf`` is
+        for "ltec" and "ltec-full".
+    T_w : int, default=10
+        Epochs of warming-up on all rows. Long enough that the network has learned what is common, short enough
+        that it has not learned the wrong labels by heart.
+    random_state : int, RandomState instance or None, default=None
+        Makes ``fit`` repeatable, and leaves the global random state alone. With None, random numbers come from
+        torch's global generator.
+    criterion : torch loss class, default=torch.nn.CrossEntropyLoss
+        Has to be able to give one loss per row with ``reduction="none"``.
+    optimizer : torch optimizer class, default=torch.optim.Adam
+    lr : float, default=0.001
+    max_epochs : int, default=200
+    batch_size : int, default=128
+        Rows are drawn at random, unless ``iterator_train__shuffle=False`` or a sampler is set.
+    train_split : callable or None, default=None
+        None trains on every row. ``skorch.dataset.ValidSplit(5)`` holds rows out for validation.
+    device : str or torch.device, default="auto"
+        "auto" takes CUDA if there is one, else MPS, else the CPU.
+    **kwargs
+        All other parameters of `skorch.NeuralNetClassifier`. The callback ``linear_decay`` is the paper's schedule;
+        ``callbacks__linear_decay=None`` switches it off.
+
+    Attributes
+    ----------
+    clean_mask_ : bool ndarray of shape (n_rows,)
+        The rows of X, as passed to ``fit``, that the last finished epoch learned from. Rows held out by
+        `train_split` are False.
+    clean_score_ : float ndarray of shape (n_rows,)
+        The share of filtering epochs in which the row was kept; low for a suspect label. 1 if there was no filtering
+        epoch, NaN for rows held out by `train_split`.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in the order of the columns of ``predict_proba``.
+    eps_ : float
+        The share of wrong labels in use.
+    n_features_in_ : int
+        Number of columns, if X was a table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if X was a DataFrame with names.
+    history : skorch.history.History
+        Per epoch, among others ``train_loss`` and ``rows_kept``. For methods with several networks losses are means
+        over the networks.
+    module_ : nn.Module
+        The trained network, or a `Committee` of them.
+    method_ : Method
+        The state of the method, saved by ``save_params(f_method=...)``.
+
+    See Also
+    --------
+    skorch.NeuralNetClassifier : The class it extends.
+    sklearn_lec.callbacks.LabelQuality : Label precision and recall per epoch, where the right labels are known.
+
+    Notes
+    -----
+    Cost in passes per epoch over n rows, once the warming-up is over: "ltec" and "self-training" take n forward and n
+    backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "ltec-full" n passes to select and then one
+    forward and backward pass per kept row. "lsec" needs a network with dropout or noise. The row-wise memory is
+    8 bytes per row, whatever `M`.
+
+    Filtering is weak where wrong labels resemble each other, as when an annotator confuses two classes throughout:
+    use a larger `M` there. ``partial_fit`` goes on with the rows' record as long as it gets the same labels.
+
+    References
+    ----------
+    J. Lee and S.-Y. Chung, "Robust Training with Ensemble Consensus", ICLR 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_lec import LECClassifier
+    >>> X, y = make_blobs(200, centers=2, random_state=0)
+    >>> y[:20] = 1 - y[:20]
+    >>> clf = LECClassifier(eps=0.1, max_epochs=8, T_w=2, verbose=0, random_state=0).fit(X, y)
+    >>> int(clf.clean_mask_[:20].sum()), bool(clf.clean_mask_[20:].mean() > 0.8)
+    (0, True)
+    """
+
+    # Beside skorch's own: what a net trained on a GPU has to bring over to the CPU when it is unpickled there.
+    cuda_dependent_attributes_ = ["method_"]
+
+    def __init__(
+        self,
+        module=MLP,
+        *,
+        method="ltec",
+        eps=0.2,
+        M=5,
+        T_w=10,
+        random_state=None,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=0.001,
+        max_epochs=200,
+        batch_size=128,
+        train_split=None,
+        device="auto",
+        **kwargs,
+    ):
+        self.method = method
+        self.eps = eps
+        self.M = M
+        self.T_w = T_w
+        self.random_state = random_state
+        super().__init__(
+            module,
+            criterion=criterion,
+            optimizer=optimizer,
+            lr=lr,
+            max_epochs=max_epochs,
+            batch_size=batch_size,
+            train_split=train_split,
+            device=device,
+            **kwargs,
+        )
+
+    @property
+    def clean_mask_(self):
+        """The rows that the last finished epoch learned from."""
+        return self._record_of_rows().last.cpu().numpy()
+
+    @property
+    def clean_score_(self):
+        """The share of filtering epochs in which each row was kept."""
+        return self._record_of_rows().score.cpu().numpy()
+
+    def _record_of_rows(self):
+        record = getattr(vars(self).get("method_"), "kept", None)
+        if record is None:
+            raise AttributeError(f"this {type(self).__name__} has no record of rows yet; call fit first.")
+        return record
+
+    @property
+    def _default_callbacks(self):
+        return [("linear_decay", LinearDecay()), *super()._default_callbacks]
+
+    def _get_param_names(self):
+        # skorch counts everything without a trailing underscore, private attributes too.
+        return [name for name in vars(self) if not name.startswith("_") and not name.endswith("_")]
+
+    # --- building the parts ---------------------------------------------------------------------------------------
+
+    def initialize(self):
+        """Build the network, optimizer and callbacks anew; ``fit`` does it by itself."""
+        with self._random_numbers(restart=True):
+            return super().initialize()
+
+    def initialize_module(self):
+        """Build the method, and as many networks as it trains."""
+        check_parameters(method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
+        self.eps_ = self.eps
+        self.method_ = METHODS[self.method](eps=self.eps, M=self._integral_m(), T_w=self.T_w)
+        n_networks = self.method_.n_networks
+        if n_networks == 1:
+            self.module_ = self._new_network()
+            return self
+        if isinstance(self.module, nn.Module):
+            raise TypeError(
+                f"method={self.method!r} trains {n_networks} networks that start from different weights, but module is "
+                f"an instance. Pass the class: module={type(self.module).__name__}, its arguments as module__name=..."
+            )
+        self.module_ = Committee(self._new_network() for _ in range(n_networks))
+        return self
+
+    def _integral_m(self):
+        return self.M if self.M == math.inf else int(self.M)
+
+    def _new_network(self):
+        arguments = self.get_params_for("module")
+        if not isinstance(self.module, nn.Module):
+            accepted = inspect.signature(self.module).parameters
+            known = {name: value for name, value in self.module_arguments_.items() if name in accepted}
+            arguments = known | arguments
+        return self.initialized_instance(self.module, arguments)
+
+    module_arguments_ = {}
+
+    def _random_numbers(self, *, restart):
+        if self.random_state is None:
+            return nullcontext()
+        stream = vars(self).get("random_stream_")
+        if stream is None or (restart and not stream.is_active):
+            self.random_stream_ = stream = RandomStream(self.random_state)
+        return stream.active()
+
+    # --- fitting --------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y=None, **fit_params):
+        """Train from scratch, or go on if `warm_start` is True.
+
+        Parameters
+        ----------
+        X : array-like, Tensor, DataFrame, dict of arrays or map-style Dataset of n_rows rows
+            Floats of any precision are cast to that of the network batch by batch; integers are passed on as they are.
+        y : array-like of shape (n_rows,), default=None
+            Labels of any kind. May be None if X is a Dataset that yields (x, y).
+        **fit_params : dict
+            Passed to the module's ``forward`` and to `train_split`.
+
+        Returns
+        -------
+        self : LECClassifier
+        """
+        return self.partial_fit(X, y, _routing_method="fit", **fit_params)
+
+    def partial_fit(self, X, y=None, classes=None, **fit_params):
+        """Go on training for `max_epochs` epochs.
+
+        Parameters
+        ----------
+        X, y : as for ``fit``
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever occur, if this `y` does not hold them all.
+        **fit_params : dict
+            Passed to the module's ``forward`` and to `train_split`.
+
+        Returns
+        -------
+        self : LECClassifier
+        """
+        is_fit = fit_params.get("_routing_method") == "fit"
+        from_scratch = not self.initialized_ or (is_fit and not self.warm_start)
+        check_parameters(method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
+        if is_fit and METHODS[self.method].filters and self.T_w >= self.max_epochs:
+            warnings.warn(
+                f"T_w={self.T_w} is not smaller than max_epochs={self.max_epochs}: the whole training is warming-up "
+                "and nothing will be filtered. Lower T_w or raise max_epochs.",
+                stacklevel=2 + is_fit,
+            )
+        with self._random_numbers(restart=from_scratch):
+            X, y = self._examine(X, y, classes=classes, from_scratch=from_scratch)
+            if from_scratch:
+                self.initialize()
+            else:
+                self._adopt_parameters()
+            self._check_criterion()
+            self._warned_of_losses_ = False
+            try:
+                return super().partial_fit(X, y, **fit_params)
+            finally:
+                self._whole_ = None
+
+    def _examine(self, X, y, *, classes, from_scratch):
+        X = check_inputs(self, X, reset=from_scratch)
+        n_rows = len(X) if isinstance(X, Dataset) else get_len(X)
+        if y is None and not isinstance(X, Dataset):
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
+                "(x, y) brings its own labels."
+            )
+        y = check_labels(labels_of(X) if y is None else y, n_rows=n_rows)
+        known = classes if classes is not None else self.classes
+        if known is None and not from_scratch:
+            known = vars(self).get("classes_inferred_")
+        self.classes_inferred_ = check_classes(y, known=known)
+        self.label_codes_ = LabelCodes(self.classes_inferred_)
+        self.module_arguments_ = module_arguments(row_shape(X), len(self.classes_inferred_))
+        return X, y
+
+    def check_data(self, X, y):
+        """Do nothing: X and y have been examined before the network was built."""
+
+    def _adopt_parameters(self):
+        method = METHODS[self.method](eps=self.eps, M=self._integral_m(), T_w=self.T_w)
+        if type(method) is not type(self.method_) or method.n_networks != self.method_.n_networks:
+            raise ValueError(
+                f"the training under way is one of {type(self.method_).__name__} with {self.method_.n_networks} "
+                f"network(s); method={self.method!r}, M={self.M} cannot go on with it. Call fit, or initialize first."
+            )
+        method.load_state_dict(self.method_.state_dict())
+        self.method_, self.eps_ = method, self.eps
+
+    def get_split_datasets(self, X, y=None, **fit_params):
+        """Split into training and validation sets, and note which rows of X are for training."""
+        self._whole_ = self.get_dataset(X, y)
+        dataset_train, dataset_valid = super().get_split_datasets(self._whole_, y, **fit_params)
+        rows = rows_within(dataset_train, self._whole_)
+        if rows is None:
+            raise TypeError(
+                f"train_split returned a {type(dataset_train).__name__} whose rows cannot be traced back to X. It must "
+                "return the data set it was given, or a torch.utils.data.Subset of it."
+            )
+        identity = joblib.hash((y, rows))
+        if self.method_.kept is None or identity != vars(self).get("rows_identity_"):
+            self.method_.start(len(self._whole_), training_rows=torch.from_numpy(rows), device=self.device)
+            self.rows_identity_ = identity
+        return dataset_train, dataset_valid
+
+    _whole_ = None
+
+    def get_iterator(self, dataset, training=False):
+        """Return an iterator over batches that know their row numbers."""
+        arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
+        return numbered_batches(
+            dataset,
+            self.iterator_train if training else self.iterator_valid,
+            rows=rows_within(dataset, self._whole_),
+            **{"batch_size": self.batch_size, "shuffle": training} | arguments,
+        )
+
+    # --- predicting -----------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X):
+        """Return the probability of each class, averaged over the networks if there are several.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        """
+        self.check_is_fitted()
+        return super().predict_proba(check_inputs(self, X, reset=False))
+
+    def predict(self, X):
+        """Return the most probable label of each row.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        classes = vars(self).get("classes_inferred_", self.classes)
+        # A net that was initialized and given weights, but never fitted, knows no labels: numbers, as in skorch.
+        return codes if classes is None else np.asarray(classes)[codes]
+
+    def _get_predict_nonlinearity(self):
+        nonlinearity = super()._get_predict_nonlinearity()
+
+        def average_over_networks(outputs):
+            probabilities = nonlinearity(outputs)
+            return probabilities.mean(dim=1) if probabilities.ndim == 3 else probabilities
+
+        return average_over_networks

@@ -1,0 +1,347 @@
+"""From rows to batches that know their row numbers, with whole-batch indexing for data in memory."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import skorch.dataset
+import torch
+from skorch.dataset import unpack_data
+from skorch.utils import to_numpy
+from torch import Tensor, nn
+from torch.utils.data import Dataset, Subset, TensorDataset, default_collate
+
+__all__ = [
+    "Batch",
+    "LabelCodes",
+    "NumberedBatches",
+    "NumberedRows",
+    "cast_floats",
+    "finite_rows",
+    "labels_of",
+    "module_arguments",
+    "numbered_batches",
+    "row_shape",
+    "rows_within",
+    "take",
+]
+
+
+class Batch(tuple):
+    """A batch ``(X, y)`` that also has the rows' numbers.
+
+    They stand beside the pair and not in it, because skorch's callbacks unpack a batch into exactly two.
+    """
+
+    rows: torch.Tensor
+
+    def __new__(cls, X, y, rows):
+        """Make the pair ``(X, y)`` and put `rows` beside it."""
+        batch = super().__new__(cls, (X, y))
+        batch.rows = rows
+        return batch
+
+
+class NumberedRows(Dataset):
+    """Fetch whole batches of a data set, each with its row numbers.
+
+    Parameters
+    ----------
+    dataset : torch Dataset
+        Yields pairs (x, y).
+    rows : int array of shape (len(dataset),) or None, default=None
+        The number of each row; None counts from 0.
+    collate_fn : callable or None, default=None
+        Makes a batch of a list of samples. If None, data in memory is indexed by whole batches, without a call per
+        row, and other data goes through torch's own collate function.
+
+    Notes
+    -----
+    Batches come out whole: a `DataLoader` over this must not collate them again.
+    """
+
+    def __init__(self, dataset: Dataset, *, rows: np.ndarray | None = None, collate_fn: Callable | None = None):
+        self.dataset = dataset
+        self.rows = np.arange(len(dataset)) if rows is None else rows
+        self.collate_fn = collate_fn or default_collate
+        self.positions = None
+        self.arrays = None
+        if collate_fn is None:
+            source, self.positions = _innermost(dataset)
+            self.arrays = _arrays_in_memory(source)
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, position):
+        return self.__getitems__([position])
+
+    def __getitems__(self, positions):
+        at = np.asarray(positions)
+        if self.arrays is not None:
+            X, y = (take(array, at if self.positions is None else self.positions[at]) for array in self.arrays)
+            y = torch.zeros(len(at)) if y is None else y
+        else:
+            X, y = unpack_data(self.collate_fn(self._samples(positions)))
+        return torch.from_numpy(self.rows[at]), X, _numeric_as_tensor(y)
+
+    def _samples(self, positions):
+        if hasattr(self.dataset, "__getitems__"):
+            return self.dataset.__getitems__(positions)
+        return [self.dataset[position] for position in positions]
+
+
+class NumberedBatches:
+    """Iterate over a loader of `NumberedRows`, giving each batch the form that skorch knows.
+
+    Parameters
+    ----------
+    loader : iterable of (rows, X, y)
+    """
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for rows, X, y in self.loader:
+            yield Batch(X, y, rows)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data set that is iterated over, without its row numbers."""
+        return self.loader.dataset.dataset
+
+
+def numbered_batches(dataset: Dataset, loader_class: Callable, *, rows: np.ndarray | None, **arguments):
+    """Return an iterator over the batches of a data set that know their row numbers.
+
+    Parameters
+    ----------
+    dataset : torch Dataset
+    loader_class : DataLoader or a subclass
+    rows : int array of shape (len(dataset),) or None
+        As for `NumberedRows`.
+    **arguments
+        Those of the loader. A sampler excludes ``shuffle``, and a batch sampler ``batch_size`` too; a batch size of
+        -1 means all rows.
+
+    Returns
+    -------
+    batches : NumberedBatches
+    """
+    if arguments.keys() & {"sampler", "batch_sampler"}:
+        arguments.pop("shuffle")
+    if "batch_sampler" in arguments:
+        arguments.pop("batch_size")
+    if arguments.get("batch_size") == -1:
+        arguments["batch_size"] = len(dataset)
+    numbered = NumberedRows(dataset, rows=rows, collate_fn=arguments.pop("collate_fn", None))
+    return NumberedBatches(loader_class(numbered, collate_fn=_as_is, **arguments))
+
+
+class LabelCodes:
+    """Turn labels into class numbers, batch by batch.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+        The labels in ascending order.
+
+    Examples
+    --------
+    >>> LabelCodes(np.array(["cat", "dog"]))(np.array(["dog", "cat"]))
+    tensor([1, 0])
+    """
+
+    def __init__(self, classes: np.ndarray):
+        self.classes = classes
+        self.are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
+
+    def __call__(self, y) -> torch.Tensor:
+        """Return the class number of each label."""
+        if self.are_codes:
+            return torch.as_tensor(y).long()
+        y = to_numpy(y)
+        codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
+        unknown = self.classes[codes] != y
+        if unknown.any():
+            raise ValueError(
+                f"y holds the label {y[unknown][0]!r}, which is not among the classes {self.classes.tolist()}. "
+                "Name every class that will ever occur with the parameter classes."
+            )
+        return torch.from_numpy(codes)
+
+
+def take(data, at):
+    """Return the rows `at` of an array, a tensor, or a dict, list or tuple of those.
+
+    Parameters
+    ----------
+    data : ndarray, Tensor, None, or a dict, list or tuple of them
+    at : int ndarray or bool or int64 Tensor
+
+    Returns
+    -------
+    rows : the same nesting, with tensors for numeric arrays
+    """
+    if data is None:
+        return None
+    if isinstance(data, Mapping):
+        return {name: take(part, at) for name, part in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [take(part, at) for part in data]
+    if isinstance(data, torch.Tensor):
+        return data[torch.as_tensor(at, device=data.device)]
+    return _numeric_as_tensor(np.asarray(data)[at])
+
+
+def cast_floats(data, module: nn.Module):
+    """Return `data` as tensors, floats in the precision of the module; integers stay, as embeddings need them."""
+    precision = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
+
+    def cast(part):
+        if isinstance(part, Mapping):
+            return {name: cast(value) for name, value in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [cast(value) for value in part]
+        part = torch.as_tensor(part)
+        return part.to(precision) if part.is_floating_point() and precision is not None else part
+
+    return cast(data)
+
+
+def finite_rows(losses: Tensor, X) -> Tensor:
+    """Return the rows that can be learned from when some losses are NaN or infinite.
+
+    Parameters
+    ----------
+    losses : Tensor of shape (n_voters, n_rows)
+    X : Tensor, or a dict, list or tuple of them
+        The inputs of the rows. Batch norm spreads the NaN of one row over its whole batch; if no loss is finite,
+        the inputs tell which row it came from.
+
+    Returns
+    -------
+    finite : bool Tensor of shape (n_rows,)
+    """
+    finite = losses.isfinite().all(dim=0)
+    if finite.any():
+        return finite
+    parts = list(X.values()) if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else [X]
+    inputs = [torch.as_tensor(part, device=losses.device).flatten(1).isfinite().all(dim=1) for part in parts]
+    return torch.stack(inputs).all(dim=0)
+
+
+def rows_within(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None:
+    """Return the numbers that the rows of `dataset` have in `whole`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        `whole` itself or a Subset of it, possibly of Subsets.
+    whole : Dataset or None
+
+    Returns
+    -------
+    rows : int array of shape (len(dataset),), or None if `dataset` is not made of `whole`
+    """
+    rows = np.arange(len(dataset))
+    while dataset is not whole:
+        if not isinstance(dataset, Subset):
+            return None
+        rows = np.asarray(dataset.indices)[rows]
+        dataset = dataset.dataset
+    return rows
+
+
+def labels_of(dataset: Dataset) -> np.ndarray:
+    """Return the label of every row of a data set, without loading its inputs if that can be avoided."""
+    source, positions = _innermost(dataset)
+    arrays = _arrays_in_memory(source)
+    labels = arrays[1] if arrays is not None else _known_targets(source)
+    if labels is None:
+        return np.asarray([_scalar(dataset[row][1]) for row in range(len(dataset))])
+    labels = to_numpy(labels) if isinstance(labels, torch.Tensor) else np.asarray(labels)
+    return labels if positions is None else labels[positions]
+
+
+def row_shape(X) -> tuple[int, ...] | None:
+    """Return the shape of one row of X, or None if a row is not a single array."""
+    if isinstance(X, Dataset):
+        X = [X[0][0]]
+    row = None if isinstance(X, Mapping) else X[0]
+    return tuple(row.shape) if hasattr(row, "shape") else None
+
+
+def module_arguments(shape: tuple[int, ...] | None, num_classes: int) -> dict[str, int]:
+    """Return what the shape of a row and the number of classes tell about a network's arguments.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+        Shape of one row: (features,), (channels, height, width), (height, width, channels) or (height, width). None
+        if X is not a single array.
+    num_classes : int
+
+    Returns
+    -------
+    arguments : dict
+        ``num_classes``, and where they make sense ``in_features`` and ``in_channels``.
+
+    Examples
+    --------
+    >>> module_arguments((3, 32, 32), 10)
+    {'num_classes': 10, 'in_features': 3072, 'in_channels': 3}
+    """
+    arguments = {"num_classes": num_classes}
+    if shape is not None:
+        arguments["in_features"] = int(np.prod(shape))
+    if shape is not None and len(shape) == 2:
+        arguments["in_channels"] = 1
+    if shape is not None and len(shape) == 3:
+        channels_last = shape[0] > 4 >= shape[2]
+        arguments["in_channels"] = shape[2] if channels_last else shape[0]
+    return arguments
+
+
+def _innermost(dataset):
+    # Only plain Subsets are looked through: a subclass may do more than pick rows.
+    positions = None
+    while type(dataset) is Subset:
+        indices = np.asarray(dataset.indices)
+        positions = indices if positions is None else indices[positions]
+        dataset = dataset.dataset
+    return dataset, positions
+
+
+def _arrays_in_memory(dataset):
+    if type(dataset) is skorch.dataset.Dataset:
+        return dataset.X, dataset.y
+    if type(dataset) is TensorDataset and len(dataset.tensors) == 2:
+        return dataset.tensors
+    return None
+
+
+def _known_targets(dataset):
+    # torchvision's data sets list their labels; a target_transform would make that list differ from what they yield.
+    targets = getattr(dataset, "targets", None)
+    if targets is None or getattr(dataset, "target_transform", None) is not None or len(targets) != len(dataset):
+        return None
+    return targets if _scalar(targets[0]) == _scalar(dataset[0][1]) else None
+
+
+def _scalar(label):
+    return label.item() if isinstance(label, (torch.Tensor, np.generic)) else label
+
+
+def _as_is(batch):
+    return batch
+
+
+def _numeric_as_tensor(values):
+    # Labels that are words have no tensor; they stay an array, which skorch's scoring takes just as well.
+    values = np.asarray(values) if isinstance(values, (list, tuple)) else values
+    is_numeric = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+    return torch.from_numpy(values) if is_numeric else values

@@ -1,0 +1,16 @@
+"""LSEC: M stochastic passes of one network agree on the rows it learns from."""
+
+from sklearn_lec.methods.base import ConsensusMethod
+
+__all__ = ["LSEC"]
+
+
+class LSEC(ConsensusMethod):
+    """Self-ensemble consensus (Algorithm A2): dropout and noise layers make each of `M` passes another voter."""
+
+    needs_finite_M = True
+
+    @property
+    def n_votes(self) -> int:
+        """`M` passes, once the warming-up is over."""
+        return self.M if self.filtering else 0

@@ -1,0 +1,16 @@
+"""LTEC-full: temporal consensus on the whole training set, before each epoch."""
+
+from sklearn_lec.methods.ltec import LTEC
+
+__all__ = ["LTECFull"]
+
+
+class LTECFull(LTEC):
+    """Temporal-ensemble consensus within the full set (Algorithm A4), collected from the second epoch on."""
+
+    scope = "epoch"
+
+    @property
+    def n_votes(self) -> int:
+        """One pass over the training set, which the untrained network of the first epoch is spared."""
+        return int(self.epoch > 1)

@@ -1,0 +1,296 @@
+"""Networks: the paper's 9-layer CNN and ResNet-20, an MLP for tables, and several networks in one."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+__all__ = ["MLP", "Committee", "Conv9", "GaussianNoise", "ResNet20"]
+
+
+class GaussianNoise(nn.Module):
+    """Add Gaussian noise to the input while training; do nothing in evaluation.
+
+    Parameters
+    ----------
+    sigma : float, default=0.15
+        Standard deviation of the noise.
+
+    Examples
+    --------
+    >>> GaussianNoise(0.5).eval()(torch.zeros(2))
+    tensor([0., 0.])
+    """
+
+    def __init__(self, sigma: float = 0.15):
+        super().__init__()
+        self.sigma = sigma
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return `x`, with noise if in training mode."""
+        return x + self.sigma * torch.randn_like(x) if self.training else x
+
+    def extra_repr(self) -> str:
+        """Show sigma in the repr."""
+        return f"sigma={self.sigma}"
+
+
+class MLP(nn.Module):
+    """Multi-layer perceptron for tables, and for images taken as flat vectors.
+
+    Each hidden layer is linear, batch norm, leaky ReLU and dropout.
+
+    Parameters
+    ----------
+    in_features : int
+        Columns of the table, or pixels times channels. `LECClassifier` fills it in.
+    num_classes : int
+        `LECClassifier` fills it in.
+    hidden : sequence of int, default=(256, 256)
+        Width of each hidden layer.
+    dropout : float, default=0.25
+
+    Examples
+    --------
+    >>> MLP(in_features=64, num_classes=10)(torch.rand(5, 8, 8)).shape
+    torch.Size([5, 10])
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, hidden: Sequence[int] = (256, 256), dropout: float = 0.25
+    ):
+        super().__init__()
+        layers: list[nn.Module] = [nn.Flatten()]
+        for width in hidden:
+            layers += [
+                nn.Linear(in_features, width),
+                nn.BatchNorm1d(width),
+                nn.LeakyReLU(0.01),
+                nn.Dropout(dropout),
+            ]
+            in_features = width
+        self.body = nn.Sequential(*layers)
+        self.head = nn.Linear(in_features, num_classes)
+        _init_he_normal(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits of shape (n_rows, num_classes)."""
+        return self.head(self.body(_floating(x, self.head)))
+
+
+class Conv9(nn.Module):
+    """The paper's network of nine convolutions (Table A1).
+
+    Parameters
+    ----------
+    in_channels : int, default=3
+        `LECClassifier` fills it in.
+    num_classes : int, default=10
+        `LECClassifier` fills it in.
+    width : float, default=1.0
+        Multiplies the number of channels of every layer; 1/8 makes the network about fifty times cheaper.
+
+    Notes
+    -----
+    Images come channels first, (n_rows, channels, height, width), and are at least 25 pixels high and wide: three
+    unpadded convolutions follow two halvings. Channels-last images are turned round.
+
+    Examples
+    --------
+    >>> Conv9(in_channels=1, width=1 / 16)(torch.rand(2, 1, 28, 28)).shape
+    torch.Size([2, 10])
+    """
+
+    smallest_image = 25
+
+    def __init__(self, in_channels: int = 3, num_classes: int = 10, *, width: float = 1.0):
+        super().__init__()
+        c128, c256, c512 = (max(1, round(channels * width)) for channels in (128, 256, 512))
+        self.in_channels = in_channels
+        self.body = nn.Sequential(
+            GaussianNoise(0.15),
+            *_conv_layers(in_channels, [c128] * 3, padding=1),
+            nn.MaxPool2d(2, ceil_mode=True),
+            nn.Dropout(0.25),
+            *_conv_layers(c128, [c256] * 3, padding=1),
+            nn.MaxPool2d(2, ceil_mode=True),
+            nn.Dropout(0.25),
+            *_conv_layers(c256, [c512, c256, c128], padding=0),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+        )
+        self.head = nn.Linear(c128, num_classes)
+        _init_he_normal(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits of shape (n_rows, num_classes)."""
+        x = _images(_floating(x, self.head), self.in_channels, type(self).__name__)
+        if min(x.shape[-2:]) < self.smallest_image:
+            raise ValueError(
+                f"Conv9 takes images of at least {self.smallest_image}x{self.smallest_image} pixels, got "
+                f"{x.shape[-2]}x{x.shape[-1]}. Enlarge them (torch.nn.functional.interpolate) or use ResNet20 or MLP."
+            )
+        return self.head(self.body(x))
+
+
+class ResNet20(nn.Module):
+    """The 20-layer residual network for 32x32 images of He et al. (2016), Section 4.2.
+
+    Parameters
+    ----------
+    in_channels : int, default=3
+        `LECClassifier` fills it in.
+    num_classes : int, default=10
+        `LECClassifier` fills it in.
+    width : float, default=1.0
+        Multiplies the number of channels of every layer.
+
+    Notes
+    -----
+    Shortcuts have no parameters (option A: subsampling, and zeros for the new channels).
+
+    Examples
+    --------
+    >>> ResNet20(width=1 / 4)(torch.rand(2, 3, 32, 32)).shape
+    torch.Size([2, 10])
+    """
+
+    def __init__(self, in_channels: int = 3, num_classes: int = 10, *, width: float = 1.0):
+        super().__init__()
+        widths = [max(1, round(channels * width)) for channels in (16, 32, 64)]
+        self.in_channels = in_channels
+        self.stem = nn.Sequential(
+            nn.Conv2d(in_channels, widths[0], 3, padding=1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU()
+        )
+        blocks, channels = [], widths[0]
+        for stage, out_channels in enumerate(widths):
+            for block in range(3):
+                stride = 2 if stage > 0 and block == 0 else 1
+                blocks.append(_ResidualBlock(channels, out_channels, stride))
+                channels = out_channels
+        self.body = nn.Sequential(*blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.head = nn.Linear(channels, num_classes)
+        _init_he_normal(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits of shape (n_rows, num_classes)."""
+        x = _images(_floating(x, self.head), self.in_channels, type(self).__name__)
+        return self.head(self.body(self.stem(x)))
+
+
+class _ResidualBlock(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int, stride: int):
+        super().__init__()
+        self.residual = nn.Sequential(
+            nn.Conv2d(in_channels, out_channels, 3, stride=stride, padding=1, bias=False),
+            nn.BatchNorm2d(out_channels),
+            nn.ReLU(),
+            nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False),
+            nn.BatchNorm2d(out_channels),
+        )
+        self.stride = stride
+        self.new_channels = out_channels - in_channels
+
+    def forward(self, x: Tensor) -> Tensor:
+        shortcut = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.new_channels))
+        return F.relu(shortcut + self.residual(x))
+
+
+class Committee(nn.Module):
+    """Several networks of one architecture as one module: what ``module_`` is for methods with several networks.
+
+    Parameters
+    ----------
+    networks : iterable of nn.Module
+
+    Examples
+    --------
+    >>> Committee([MLP(4, 3), MLP(4, 3)])(torch.rand(8, 4)).shape
+    torch.Size([8, 2, 3])
+    """
+
+    def __init__(self, networks: Iterable[nn.Module]):
+        super().__init__()
+        self.networks = nn.ModuleList(networks)
+
+    def forward(self, *args, **kwargs) -> Tensor:
+        """Return the outputs of all networks, shape (n_rows, n_networks, n_outputs)."""
+        return torch.stack([network(*args, **kwargs) for network in self.networks], dim=1)
+
+
+@contextmanager
+def untracked_batchnorm(module: nn.Module):
+    """Let batch norm use the statistics of the batch without adding them to its running statistics."""
+    with _batchnorm_attribute(module, "track_running_stats", False):
+        yield
+
+
+@contextmanager
+def batchnorm_in_evaluation(module: nn.Module):
+    """Let batch norm use its running statistics, whatever the mode of the rest."""
+    with _batchnorm_attribute(module, "training", False):
+        yield
+
+
+def mend_batchnorm(module: nn.Module) -> None:
+    """Start running statistics afresh where a non-finite batch has spoilt them."""
+    for layer in _batchnorm_layers(module):
+        if layer.running_mean is not None and not (layer.running_mean + layer.running_var).isfinite().all():
+            layer.reset_running_stats()
+
+
+def _batchnorm_layers(module):
+    return [layer for layer in module.modules() if isinstance(layer, _BatchNorm)]
+
+
+@contextmanager
+def _batchnorm_attribute(module, name, value):
+    layers = _batchnorm_layers(module)
+    before = [getattr(layer, name) for layer in layers]
+    try:
+        for layer in layers:
+            setattr(layer, name, value)
+        yield
+    finally:
+        for layer, old in zip(layers, before, strict=True):
+            setattr(layer, name, old)
+
+
+def _conv_layers(in_channels, widths, *, padding):
+    layers = []
+    for out_channels in widths:
+        layers += [
+            nn.Conv2d(in_channels, out_channels, 3, padding=padding),
+            nn.BatchNorm2d(out_channels),
+            nn.LeakyReLU(0.01),
+        ]
+        in_channels = out_channels
+    return layers
+
+
+def _init_he_normal(module):
+    for layer in module.modules():
+        if isinstance(layer, (nn.Conv2d, nn.Linear)):
+            nn.init.kaiming_normal_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+def _floating(x, like):
+    return x if x.is_floating_point() else x.to(like.weight.dtype)
+
+
+def _images(x, in_channels, name):
+    if x.ndim == 3 and in_channels == 1:
+        x = x.unsqueeze(1)
+    if x.ndim == 4 and x.shape[1] != in_channels and x.shape[3] == in_channels:
+        x = x.permute(0, 3, 1, 2)
+    if x.ndim != 4 or x.shape[1] != in_channels:
+        raise ValueError(
+            f"{name}(in_channels={in_channels}) takes images of shape (n_rows, {in_channels}, height, width), got "
+            f"{tuple(x.shape)}. Reshape X, or use module=MLP for a table."
+        )
+    return x

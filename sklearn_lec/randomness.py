@@ -1,0 +1,84 @@
+"""Random numbers that belong to one estimator, apart from the global generators."""
+
+import random
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+
+__all__ = ["RandomStream"]
+
+
+class RandomStream:
+    """A stream of random numbers for everything that runs inside its `active` block.
+
+    Inside the block the global generators of torch, numpy and Python continue the stream; after it they are as they
+    were before. A second block goes on where the first one ended.
+
+    Parameters
+    ----------
+    random_state : int or numpy.random.RandomState
+        Where the stream begins. An integer begins it where ``torch.manual_seed`` with that integer would.
+
+    Examples
+    --------
+    >>> with RandomStream(0).active():
+    ...     inside = torch.rand(1)
+    >>> inside == torch.rand(1, generator=torch.Generator().manual_seed(0))
+    tensor([True])
+    """
+
+    def __init__(self, random_state):
+        if isinstance(random_state, np.random.RandomState):
+            random_state = random_state.randint(np.iinfo(np.int32).max)
+        check_random_state(random_state)  # for its error message
+        self._seed = int(random_state)
+        self._state = None
+        self._is_active = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether an `active` block is open."""
+        return self._is_active
+
+    @contextmanager
+    def active(self):
+        """Draw all random numbers of the block from this stream; a block within a block changes nothing."""
+        if self._is_active:
+            yield
+            return
+        outside = _global_state()
+        if self._state is None:
+            torch.manual_seed(self._seed)
+            np.random.seed(self._seed % 2**32)  # noqa: NPY002, user transforms draw from the global generator
+            random.seed(self._seed)
+        else:
+            _set_global_state(self._state)
+        self._is_active = True
+        try:
+            yield
+        finally:
+            self._is_active = False
+            self._state = _global_state()
+            _set_global_state(outside)
+
+
+def _global_state():
+    state = {"torch": torch.get_rng_state(), "numpy": np.random.get_state(), "python": random.getstate()}
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state_all()
+    if torch.backends.mps.is_available():
+        state["mps"] = torch.mps.get_rng_state()
+    return state
+
+
+def _set_global_state(state):
+    torch.set_rng_state(state["torch"])
+    np.random.set_state(state["numpy"])
+    random.setstate(state["python"])
+    # A stream may have been pickled on a machine with other devices.
+    if "cuda" in state and torch.cuda.device_count() == len(state["cuda"]):
+        torch.cuda.set_rng_state_all(state["cuda"])
+    if "mps" in state and torch.backends.mps.is_available():
+        torch.mps.set_rng_state(state["mps"])

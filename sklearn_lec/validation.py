@@ -1,0 +1,196 @@
+"""What `LECClassifier` accepts, and what it says when it does not."""
+
+import difflib
+import math
+from collections.abc import Mapping
+from contextlib import contextmanager
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+from torch.utils.data import Dataset, IterableDataset
+
+from sklearn_lec.methods import METHODS
+
+__all__ = [
+    "check_classes",
+    "check_inputs",
+    "check_labels",
+    "check_outputs",
+    "check_parameters",
+    "one_loss_per_row",
+]
+
+
+def check_parameters(*, method, eps, M, T_w) -> None:
+    """Raise an error that names the parameter, its value, the rule and the fix if one of them is out of bounds."""
+    if method not in METHODS:
+        close = difflib.get_close_matches(str(method), METHODS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"unknown method {method!r}; {hint}Methods: {', '.join(METHODS)}.")
+    check_eps(eps)
+    if not _is_number(M):
+        raise TypeError(f"M must be a whole number or inf, got {M!r}.")
+    if M != math.inf and not (M >= 1 and M == int(M)):
+        raise ValueError(f"M must be a whole number of at least 1, or inf, got {M!r}. M=1 trusts a single vote.")
+    if M == math.inf and METHODS[method].needs_finite_M:
+        raise ValueError(f"M=inf does not fit method={method!r}, which runs M networks or passes. Use M=5, or 'ltec'.")
+    if not isinstance(T_w, Integral) or isinstance(T_w, bool):
+        raise TypeError(f"T_w must be a whole number of epochs, got {T_w!r}.")
+    if T_w < 0:
+        raise ValueError(f"T_w must be at least 0, got {T_w}. It counts the epochs before filtering starts.")
+
+
+def check_eps(eps) -> None:
+    """Raise an error if `eps` is not a share in [0, 1)."""
+    if not _is_number(eps):
+        raise TypeError(f"eps must be a number in [0, 1), got {eps!r}.")
+    if not 0 <= eps < 1:
+        hint = f" eps is a fraction: for {eps:g} % wrong labels write eps={eps / 100:g}." if 1 < eps < 100 else ""
+        raise ValueError(f"eps must lie in [0, 1), got {eps!r}.{hint}")
+
+
+def check_inputs(estimator, X, *, reset: bool):
+    """Check X, and note its number of features and their names on the estimator if it is a table.
+
+    Parameters
+    ----------
+    estimator : LECClassifier
+    X : array-like, Tensor, DataFrame, dict of those, or map-style Dataset
+    reset : bool
+        Whether this X defines the features; otherwise it has to match those known.
+
+    Returns
+    -------
+    X : ndarray, Tensor, dict of those, or Dataset
+        Never a copy of an array or a tensor.
+    """
+    if isinstance(X, Dataset):
+        if isinstance(X, IterableDataset) or not hasattr(X, "__len__"):
+            raise TypeError(
+                f"X is a {type(X).__name__}, which cannot be indexed by row number. Filtering keeps a record per row: "
+                "pass a map-style Dataset, with __len__ and __getitem__."
+            )
+        if len(X) == 0:
+            raise ValueError("Found array with 0 sample(s): the Dataset passed as X is empty.")
+        return X
+    if isinstance(X, Mapping):
+        parts = {name: _check_part(part, name) for name, part in X.items()}
+        if not parts:
+            raise ValueError("X is an empty dict; it must map the arguments of the module's forward to arrays.")
+        check_consistent_length(*parts.values())
+        return parts
+    if isinstance(X, torch.Tensor):
+        _check_array(estimator, _as_array(X), reset=reset)
+        return X.detach()
+    return _check_array(estimator, X, reset=reset)
+
+
+def _check_part(part, name):
+    if isinstance(part, torch.Tensor):
+        check_array(_as_array(part), ensure_2d=False, allow_nd=True, input_name=name)
+        return part.detach()
+    return _fits_float32(check_array(part, ensure_2d=False, allow_nd=True, input_name=name))
+
+
+def _check_array(estimator, X, *, reset):
+    if getattr(X, "ndim", 2) > 2:
+        return _fits_float32(check_array(X, allow_nd=True, input_name="X"))
+    return _fits_float32(validate_data(estimator, X, reset=reset))
+
+
+def _as_array(tensor):
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def _fits_float32(X):
+    # Batches are cast to float32 one by one: a value that becomes infinite there would surface as a NaN loss.
+    if X.dtype == np.float64 and X.size and max(X.max(), -X.min()) > np.finfo(np.float32).max:
+        raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
+    return X
+
+
+def check_labels(y, *, n_rows: int) -> np.ndarray:
+    """Return the labels as an array of shape (n_rows,), or raise an error that says what is wrong with them."""
+    if isinstance(y, torch.Tensor):
+        y = y.detach().cpu().numpy()
+    if len(y) != n_rows:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n_rows}, y has {len(y)}.")
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y
+
+
+def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:
+    """Return the classes in ascending order: those `known`, which have to cover `y`, or else those of `y`."""
+    try:
+        found = np.unique(y)
+    except TypeError as error:
+        raise TypeError(f"y mixes labels of different types, which have no order: {error}. Use one type.") from error
+    if known is not None:
+        known = np.asarray(known)
+        if not np.array_equal(known, np.unique(known)):
+            raise ValueError(f"classes must be unique and in ascending order, got {known.tolist()}.")
+        unknown = np.setdiff1d(found, known)
+        if unknown.size:
+            raise ValueError(
+                f"y holds the label {unknown[0]!r}, which is not among the classes {known.tolist()}. Name every class "
+                "that will ever occur with the parameter classes."
+            )
+    classes = found if known is None else known
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes.tolist()}: a classifier can't train with less than two classes."
+        )
+    return classes
+
+
+def check_outputs(outputs, *, n_rows: int, n_classes: int) -> None:
+    """Raise an error if a network's outputs are not one logit per row and class."""
+    if not isinstance(outputs, torch.Tensor):
+        raise TypeError(
+            f"the module returned a {type(outputs).__name__}; it must return one tensor of logits, of shape "
+            "(n_rows, n_classes). Wrap it in a module that returns only that."
+        )
+    if outputs.shape[0] != n_rows or outputs.shape[-1] != n_classes or outputs.ndim not in (2, 3):
+        raise ValueError(
+            f"the module returned outputs of shape {tuple(outputs.shape)} for {n_rows} rows and {n_classes} classes; "
+            f"it must return logits of shape ({n_rows}, {n_classes}). Give its constructor an argument num_classes, "
+            "which is then filled in, or name all classes that it knows with the parameter classes."
+        )
+
+
+@contextmanager
+def one_loss_per_row(criterion):
+    """Let the criterion return one loss per row for the length of a block."""
+    if not hasattr(criterion, "reduction"):
+        raise TypeError(
+            f"the criterion {type(criterion).__name__} cannot give one loss per row, which is what filtering compares: "
+            "it has no attribute reduction. Use torch.nn.CrossEntropyLoss, or a module that returns one loss per row "
+            "when its attribute reduction is 'none'."
+        )
+    before = criterion.reduction
+    criterion.reduction = "none"
+    try:
+        yield
+    finally:
+        criterion.reduction = before
+
+
+def check_row_losses(losses, *, n_rows: int, criterion) -> None:
+    """Raise an error if the criterion, asked for one loss per row, gave something else."""
+    if losses.shape != (n_rows,):
+        raise ValueError(
+            f"the criterion {type(criterion).__name__} with reduction='none' returned shape {tuple(losses.shape)} for "
+            f"{n_rows} rows, but filtering compares one loss per row. Use torch.nn.CrossEntropyLoss, or a criterion "
+            f"that returns shape ({n_rows},)."
+        )
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and not math.isnan(value)
