@@ -23,7 +23,7 @@ class AutoDeviceMixin:
     def device(self):
         """The device in use; the parameter itself may be "auto"."""
         device = vars(self)["device"]
-        return fastest_device() if device == "auto" else device
+        return fastest_device() if _is_auto(device) else device
 
     @device.setter
     def device(self, device):
@@ -35,13 +35,17 @@ class AutoDeviceMixin:
 
     def _check_device(self, requested_device, map_device):
         # skorch writes what this returns back to self.device after loading: "auto" has to stay what it was.
-        if vars(self).get("device") == "auto":
+        if _is_auto(vars(self).get("device")):
             return "auto"
         return super()._check_device(requested_device, map_device)
 
     def __setstate__(self, state):
-        if state["device"] != "auto":
+        if not _is_auto(state["device"]):
             super().__setstate__(state)
             return
         super().__setstate__(state | {"device": fastest_device()})
         self.device = "auto"
+
+
+def _is_auto(device):
+    return isinstance(device, str) and device == "auto"

@@ -51,7 +51,7 @@ class RandomStream:
         outside = _global_state()
         if self._state is None:
             torch.manual_seed(self._seed)
-            np.random.seed(self._seed % 2**32)  # noqa: NPY002, user transforms draw from the global generator
+            np.random.seed(self._seed % 2**32)
             random.seed(self._seed)
         else:
             _set_global_state(self._state)

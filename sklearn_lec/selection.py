@@ -1,11 +1,12 @@
 """Which rows to trust: pure functions and small state, from losses to masks. No networks, no skorch."""
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 
 import torch
 from torch import Tensor
+
+from sklearn_lec._fractions import decimal_fraction
 
 __all__ = ["KeptRows", "TemporalConsensus", "small_loss_count", "small_loss_mask"]
 
@@ -33,7 +34,7 @@ def small_loss_count(n_rows: int, *, eps: float) -> int:
     >>> small_loss_count(128, eps=0.2)
     102
     """
-    return math.floor((1 - Fraction(eps).limit_denominator(10**6)) * n_rows)
+    return math.floor((1 - decimal_fraction(eps)) * n_rows)
 
 
 def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:

@@ -70,7 +70,7 @@ class ConsensusTrainingMixin:
     def _filtered_loss(self, y_pred, y, X, rows):
         method, outputs = self.method_, _per_network(y_pred)
         if self._nothing_to_learn_:
-            return _no_update(self._row_losses(outputs, y))
+            return self._no_update(self._row_losses(outputs, y))
         keep = torch.ones(len(outputs), len(y), dtype=torch.bool, device=y.device)
         if method.scope == "batch" and method.n_votes:
             losses = self._votes(outputs, y, X)
@@ -79,7 +79,7 @@ class ConsensusTrainingMixin:
             keep = method.keep(losses, rows)
         loss = self._loss_of_kept_rows(outputs, y, keep)
         if loss is None:
-            return _no_update(losses)
+            return self._no_update(losses)
         if not loss.isfinite():
             return self._loss_of_finite_rows(self._row_losses(outputs, y), y, X, rows)
         method.kept.add(rows, keep.all(dim=0))
@@ -123,9 +123,13 @@ class ConsensusTrainingMixin:
         self._warn_of_losses(rows, finite)
         mend_batchnorm(self.module_)
         if finite.all() or not finite.any():
-            return _no_update(losses)
+            return self._no_update(losses)
         X = take(X, finite)
         return self._filtered_loss(self.infer(X, **self._fit_params_), y[finite], X, rows[finite])
+
+    def _no_update(self, losses):
+        """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""
+        return (losses[losses.isfinite()].mean() * self.method_.n_networks).requires_grad_()
 
     def _warn_of_losses(self, rows, finite):
         if self._warned_of_losses_:
@@ -174,7 +178,3 @@ class ConsensusTrainingMixin:
 def _per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
     return y_pred.unbind(dim=1) if y_pred.ndim == 3 else (y_pred,)
 
-
-def _no_update(losses: Tensor) -> Tensor:
-    """Return a loss to report, which leads back to no parameter: without a gradient, no optimizer moves anything."""
-    return losses[losses.isfinite()].mean().requires_grad_()

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -36,7 +37,7 @@ def check_parameters(*, method, eps, M, T_w) -> None:
         raise TypeError(f"M must be a whole number or inf, got {M!r}.")
     if M != math.inf and not (M >= 1 and M == int(M)):
         raise ValueError(f"M must be a whole number of at least 1, or inf, got {M!r}. M=1 trusts a single vote.")
-    if M == math.inf and METHODS[method].needs_finite_M:
+    if M == math.inf and METHODS[method].m_must_be_finite:
         raise ValueError(f"M=inf does not fit method={method!r}, which runs M networks or passes. Use M=5, or 'ltec'.")
     if not isinstance(T_w, Integral) or isinstance(T_w, bool):
         raise TypeError(f"T_w must be a whole number of epochs, got {T_w!r}.")
@@ -77,7 +78,7 @@ def check_inputs(estimator, X, *, reset: bool):
         if len(X) == 0:
             raise ValueError("Found array with 0 sample(s): the Dataset passed as X is empty.")
         return X
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):  # one of scipy's sparse formats is a dict
         parts = {name: _check_part(part, name) for name, part in X.items()}
         if not parts:
             raise ValueError("X is an empty dict; it must map the arguments of the module's forward to arrays.")
@@ -118,9 +119,9 @@ def check_labels(y, *, n_rows: int) -> np.ndarray:
     """Return the labels as an array of shape (n_rows,), or raise an error that says what is wrong with them."""
     if isinstance(y, torch.Tensor):
         y = y.detach().cpu().numpy()
+    y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n_rows}, y has {len(y)}.")
-    y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y

@@ -39,7 +39,7 @@ class Method:
     "epoch", which then runs over the kept rows alone (Algorithm 2)."""
     filters = True
     """Whether the method leaves rows out at all."""
-    needs_finite_M = False
+    m_must_be_finite = False
     """Whether `M` networks or passes have to be run, so that an infinite `M` makes no sense."""
 
     def __init__(self, *, eps: float, M: float, T_w: int):

@@ -8,7 +8,7 @@ __all__ = ["LNEC"]
 class LNEC(ConsensusMethod):
     """Network-ensemble consensus (Algorithm A1): `M` networks vote, all learn from the intersection."""
 
-    needs_finite_M = True
+    m_must_be_finite = True
 
     @property
     def n_networks(self) -> int:

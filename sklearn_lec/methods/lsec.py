@@ -8,7 +8,7 @@ __all__ = ["LSEC"]
 class LSEC(ConsensusMethod):
     """Self-ensemble consensus (Algorithm A2): dropout and noise layers make each of `M` passes another voter."""
 
-    needs_finite_M = True
+    m_must_be_finite = True
 
     @property
     def n_votes(self) -> int:

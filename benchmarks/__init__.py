@@ -1,0 +1,1 @@
+"""Scripts behind every figure that this project claims."""

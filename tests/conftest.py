@@ -1,0 +1,47 @@
+"""Small data, small networks, and one thread: training has to be fast enough to be tested often."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from torch import nn
+
+from sklearn_lec.noise import SymmetricNoise
+
+torch.set_num_threads(1)
+
+
+class TinyNet(nn.Module):
+    """A network of the user's own: no batch norm, no dropout, nothing that this package wrote."""
+
+    def __init__(self, in_features=4, num_classes=3):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(in_features, 8), nn.ReLU(), nn.Linear(8, num_classes))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+@pytest.fixture
+def table():
+    """90 rows of 4 features in 3 classes that a tiny network can tell apart, every tenth label wrong."""
+    rng = np.random.RandomState(0)
+    y = np.arange(90) % 3
+    X = (rng.normal(size=(90, 4)) + 3 * np.eye(3, 4)[y]).astype(np.float32)
+    y[::10] = (y[::10] + 1) % 3
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def noisy_digits():
+    """Digits with 60 % symmetric noise: X_train, y_true, y_noisy, X_test, y_test."""
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.25, stratify=y, random_state=0)
+    return X_train, y_train, SymmetricNoise(eps=0.6, random_state=0).fit_transform(y_train), X_test, y_test
+
+
+@pytest.fixture
+def quick():
+    """Parameters that make a training last a moment."""
+    return {"max_epochs": 3, "T_w": 1, "M": 2, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}

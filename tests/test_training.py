@@ -1,0 +1,254 @@
+"""The filtering step inside a real training: what is learned from, and what is left as it was."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+from conftest import TinyNet
+from skorch import NeuralNetClassifier
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.methods import METHODS
+from sklearn_lec.modules import MLP
+
+
+def parameters_of(net):
+    return torch.cat([p.detach().flatten() for p in net.module_.parameters()])
+
+
+def plain_skorch(X, y, *, max_epochs, batch_size, module, **kwargs):
+    torch.manual_seed(0)
+    return NeuralNetClassifier(
+        module,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=0.001,
+        max_epochs=max_epochs,
+        batch_size=batch_size,
+        train_split=None,
+        iterator_train__shuffle=True,
+        verbose=0,
+        **kwargs,
+    ).fit(X, y.astype(np.int64))
+
+
+@pytest.mark.parametrize("module", [TinyNet, MLP])
+def test_standard_ends_with_the_weights_of_plain_skorch(table, quick, module):
+    X, y = table
+
+    ours = LECClassifier(module, method="standard", **quick, callbacks__linear_decay=None).fit(X, y)
+    theirs = plain_skorch(
+        X, y, max_epochs=3, batch_size=16, module=module, module__in_features=4, module__num_classes=3
+    )
+
+    assert torch.equal(parameters_of(ours), parameters_of(theirs))
+
+
+@pytest.mark.parametrize("method", ["self-training", "ltec"])
+def test_without_noise_to_expect_the_weights_are_those_of_standard(table, quick, method):
+    ours = LECClassifier(method=method, eps=0, **quick).fit(*table)
+    standard = LECClassifier(method="standard", **quick).fit(*table)
+
+    assert torch.equal(parameters_of(ours), parameters_of(standard))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_noise_to_expect_every_row_is_kept(table, quick, method):
+    clf = LECClassifier(method=method, eps=0, **quick).fit(*table)
+
+    assert clf.clean_mask_.all()
+    assert (clf.clean_score_ == 1).all()
+    assert clf.history[:, "rows_kept"] == [90, 90, 90]
+
+
+def test_lnec_with_one_optimizer_equals_separately_trained_networks(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyNet, method="lnec", eps=0.2, **quick | {"M": 3}, callbacks__linear_decay=None)
+    clf.set_params(iterator_train__shuffle=False).fit(X, y)
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        networks = [TinyNet(4, 3) for _ in range(3)]
+    optimizers = [torch.optim.Adam(network.parameters(), lr=0.001) for network in networks]
+    for epoch in (1, 2, 3):
+        for X_batch, y_batch in zip(torch.tensor(X).split(16), torch.tensor(y).split(16), strict=True):
+            losses = [nn.functional.cross_entropy(network(X_batch), y_batch, reduction="none") for network in networks]
+            kept = set(range(len(y_batch)))
+            for loss in losses if epoch > quick["T_w"] else []:
+                kept &= set(loss.argsort(stable=True)[: math.floor(0.8 * len(y_batch))].tolist())
+            for loss, optimizer in zip(losses, optimizers, strict=True):
+                optimizer.zero_grad()
+                loss[sorted(kept)].mean().backward()
+                optimizer.step()
+
+    for ours, theirs in zip(clf.module_.networks, networks, strict=True):
+        for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+            assert torch.allclose(p, q, atol=1e-6)
+
+
+@pytest.mark.parametrize("M", [1, 2, 3, math.inf])
+def test_ltec_trains_on_what_algorithm_a3_says_written_with_sets(table, quick, M):
+    X, y = table
+    clf = LECClassifier(TinyNet, eps=0.3, **quick | {"M": M, "max_epochs": 6}, callbacks__linear_decay=None)
+    clf.set_params(iterator_train__shuffle=False).fit(X, y)
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = TinyNet(4, 3)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
+    P = {}
+    for t in range(1, 7):
+        P[t], trained_on = set(), set()
+        for rows in torch.arange(90).split(16):
+            loss = nn.functional.cross_entropy(network(torch.tensor(X[rows])), torch.tensor(y[rows]), reduction="none")
+            S = set(rows[loss.argsort(stable=True)[: math.floor(0.7 * len(rows))]].tolist())
+            P[t] |= S
+            B = set(rows.tolist())
+            if t > quick["T_w"]:
+                B = S.intersection(*(P[s] for s in range(int(max(1, t - (M - 1))), t)))
+            trained_on |= B
+            if B:
+                optimizer.zero_grad()
+                loss[[row in B for row in rows.tolist()]].mean().backward()
+                optimizer.step()
+
+    assert set(np.flatnonzero(clf.clean_mask_)) == trained_on
+    assert torch.allclose(parameters_of(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
+
+
+def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
+    X, y = table
+    seen = []
+
+    class Recording(LECClassifier):
+        def train_step(self, batch, **fit_params):
+            seen.append((self.method_.epoch, set(batch.rows.tolist())))
+            return super().train_step(batch, **fit_params)
+
+    clf = Recording(method="ltec-full", eps=0.3, **quick | {"max_epochs": 4}).fit(X, y)
+
+    last = [rows for epoch, rows in seen if epoch == 4]
+    assert set.union(*last) == set(np.flatnonzero(clf.clean_mask_))
+    assert [len(rows) for rows in last[:-1]] == [16] * (len(last) - 1)
+    assert 0 < clf.clean_mask_.sum() <= 63
+
+
+@pytest.mark.parametrize(("method", "n_forward", "n_backward"), [("ltec", 1, 1), ("lsec", 3, 1), ("lnec", 3, 3)])
+def test_passes_per_epoch_are_those_of_the_papers_complexity_table(table, quick, method, n_forward, n_backward):
+    passes = {"forward": 0, "backward": 0}
+
+    class Counting(TinyNet):
+        def forward(self, x):
+            passes["forward"] += len(x)
+            outputs = super().forward(x)
+            if outputs.requires_grad:
+                passes["backward"] += len(x)
+            return outputs
+
+    LECClassifier(Counting, method=method, eps=0.2, **quick | {"M": 3, "T_w": 0, "max_epochs": 1}).fit(*table)
+
+    assert passes == {"forward": 90 * n_forward, "backward": 90 * n_backward}
+
+
+def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
+    clf = LECClassifier(method="lsec", eps=0.2, **quick).fit(*table)
+
+    assert clf.module_.body[2].num_batches_tracked == 3 * 6
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].filters])
+def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quick, method):
+    # floor(0.01 * 16) rows have a small loss: none, in every filtering batch.
+    quick |= {"max_epochs": 1, "batch_size": 16}
+    clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
+    before, loss_before = parameters_of(clf), clf.history[-1, "train_loss"]
+
+    clf.partial_fit(*table)
+
+    assert torch.equal(parameters_of(clf), before)
+    assert not clf.clean_mask_.any()
+    assert clf.history[-1, "train_loss"] == pytest.approx(loss_before, rel=0.5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_rows", [33, 1])
+def test_a_batch_of_one_row_does_not_stop_a_network_with_batch_norm(table, quick, method, n_rows):
+    X, y = table
+    quick["batch_size"] = 32 if n_rows == 33 else 1
+
+    clf = LECClassifier(method=method, eps=0.2, **quick).fit(X[:33], y[:33])
+
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("module", [TinyNet, MLP])
+@pytest.mark.parametrize("bad_value", [math.nan, math.inf])
+def test_rows_with_a_loss_that_is_not_finite_are_never_kept_and_named_once(table, quick, method, module, bad_value):
+    X, y = table
+    X = X.copy()
+    X[7] = bad_value
+    dataset = TensorDataset(torch.from_numpy(X), torch.from_numpy(y))
+
+    with pytest.warns(UserWarning, match="the loss is NaN or infinite in epoch 1") as warned:
+        clf = LECClassifier(module, method=method, eps=0.2, **quick).fit(dataset)
+
+    assert sum("NaN or infinite" in str(w.message) for w in warned) == 1
+    assert not clf.clean_mask_[7]
+    assert clf.clean_mask_.any()
+    assert parameters_of(clf).isfinite().all()
+    assert np.isfinite(clf.predict_proba(table[0])).all()
+
+
+def test_class_weights_of_the_criterion_count_among_the_kept_rows(table, quick):
+    X, y = table
+    weight = torch.tensor([1.0, 5.0, 1.0])
+
+    ours = LECClassifier(TinyNet, eps=0, **quick, criterion__weight=weight, callbacks__linear_decay=None).fit(X, y)
+    theirs = plain_skorch(
+        X,
+        y,
+        max_epochs=3,
+        batch_size=16,
+        module=TinyNet,
+        module__in_features=4,
+        module__num_classes=3,
+        criterion__weight=weight,
+    )
+
+    assert torch.equal(parameters_of(ours), parameters_of(theirs))
+
+
+def test_predict_proba_averages_the_networks(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyNet, method="lnec", **quick).fit(X, y)
+
+    with torch.no_grad():
+        outputs = [network(torch.from_numpy(X)).softmax(dim=-1) for network in clf.module_.networks]
+
+    assert clf.forward(X).shape == (90, 2, 3)
+    assert np.allclose(clf.predict_proba(X), torch.stack(outputs).mean(dim=0), atol=1e-6)
+
+
+def test_networks_of_lnec_start_from_different_weights(table, quick):
+    clf = LECClassifier(TinyNet, method="lnec", **quick).fit(*table)
+    first, second = copy.deepcopy(clf).initialize().module_.networks
+
+    assert not torch.equal(first.layers[0].weight, second.layers[0].weight)
+
+
+def test_ltec_is_far_ahead_of_standard_on_digits_with_sixty_percent_noise(noisy_digits):
+    X_train, y_true, y_noisy, X_test, y_test = noisy_digits
+    settings = {"eps": 0.6, "max_epochs": 60, "verbose": 0, "random_state": 0}
+
+    ltec = LECClassifier(method="ltec", **settings).fit(X_train, y_noisy)
+    standard = LECClassifier(method="standard", **settings).fit(X_train, y_noisy)
+
+    assert ltec.score(X_test, y_test) > standard.score(X_test, y_test) + 0.15
+    assert ltec.score(X_test, y_test) > 0.9
+    assert (y_true == y_noisy)[ltec.clean_mask_].mean() > 0.95
+    assert (y_true == y_noisy)[ltec.clean_score_ < 0.1].mean() < 0.1
