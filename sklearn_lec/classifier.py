@@ -2,10 +2,10 @@
 
 import inspect
 import math
+import re
 import warnings
 from contextlib import nullcontext
 
-import joblib
 import numpy as np
 import torch
 from skorch import NeuralNetClassifier
@@ -14,13 +14,13 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from sklearn_lec.callbacks import LinearDecay
-from sklearn_lec.data import LabelCodes, labels_of, module_arguments, numbered_batches, row_shape, rows_within
+from sklearn_lec.data import LabelCodes, labels_of, matching, module_arguments, row_shape
 from sklearn_lec.device import AutoDeviceMixin
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP, Committee
 from sklearn_lec.randomness import RandomStream
 from sklearn_lec.training import ConsensusTrainingMixin
-from sklearn_lec.validation import check_classes, check_inputs, check_labels, check_parameters
+from sklearn_lec.validation import check_classes, check_criterion, check_inputs, check_labels, check_parameters
 
 __all__ = ["LECClassifier"]
 
@@ -169,7 +169,7 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
     @property
     def clean_mask_(self):
         """The rows that the last finished epoch learned from."""
-        return self._record_of_rows().last.cpu().numpy()
+        return self._record_of_rows().last.cpu().numpy().copy()  # the buffer is used again in the next epoch
 
     @property
     def clean_score_(self):
@@ -226,6 +226,11 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         return self.initialized_instance(self.module, arguments)
 
     module_arguments_ = {}
+
+    def get_all_learnable_params(self):
+        """Yield names and parameters; those of a committee bear the names that they have in their own network."""
+        for name, parameter in super().get_all_learnable_params():
+            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name), parameter
 
     def _random_numbers(self, *, restart):
         if self.random_state is None:
@@ -286,7 +291,8 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
                 self.initialize()
             else:
                 self._adopt_parameters()
-            self._check_criterion()
+            if self.method_.filters:
+                self._check_criterion()
             self._warned_of_losses_ = False
             try:
                 return super().partial_fit(X, y, **fit_params)
@@ -310,6 +316,14 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         self.module_arguments_ = module_arguments(row_shape(X), len(self.classes_inferred_))
         return X, y
 
+    def _check_criterion(self):
+        check_criterion(
+            self.criterion_,
+            lambda outputs, labels: self._row_losses([outputs], labels)[0],
+            n_classes=len(self.classes_inferred_),
+            like=matching(torch.zeros(1), self.module_),
+        )
+
     def check_data(self, X, y):
         """Do nothing: X and y have been examined before the network was built."""
 
@@ -322,34 +336,6 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
             )
         method.load_state_dict(self.method_.state_dict())
         self.method_, self.eps_ = method, self.eps
-
-    def get_split_datasets(self, X, y=None, **fit_params):
-        """Split into training and validation sets, and note which rows of X are for training."""
-        self._whole_ = self.get_dataset(X, y)
-        dataset_train, dataset_valid = super().get_split_datasets(self._whole_, y, **fit_params)
-        rows = rows_within(dataset_train, self._whole_)
-        if rows is None:
-            raise TypeError(
-                f"train_split returned a {type(dataset_train).__name__} whose rows cannot be traced back to X. It must "
-                "return the data set it was given, or a torch.utils.data.Subset of it."
-            )
-        identity = joblib.hash((y, rows))
-        if self.method_.kept is None or identity != vars(self).get("rows_identity_"):
-            self.method_.start(len(self._whole_), training_rows=torch.from_numpy(rows), device=self.device)
-            self.rows_identity_ = identity
-        return dataset_train, dataset_valid
-
-    _whole_ = None
-
-    def get_iterator(self, dataset, training=False):
-        """Return an iterator over batches that know their row numbers."""
-        arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
-        return numbered_batches(
-            dataset,
-            self.iterator_train if training else self.iterator_valid,
-            rows=rows_within(dataset, self._whole_),
-            **{"batch_size": self.batch_size, "shuffle": training} | arguments,
-        )
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

@@ -15,14 +15,15 @@ __all__ = [
     "LabelCodes",
     "NumberedBatches",
     "NumberedRows",
-    "cast_floats",
     "finite_rows",
     "labels_of",
+    "matching",
     "module_arguments",
     "numbered_batches",
     "row_shape",
     "rows_within",
     "take",
+    "unknown_label_error",
 ]
 
 
@@ -167,11 +168,16 @@ class LabelCodes:
         codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
         unknown = self.classes[codes] != y
         if unknown.any():
-            raise ValueError(
-                f"y holds the label {y[unknown][0]!r}, which is not among the classes {self.classes.tolist()}. "
-                "Name every class that will ever occur with the parameter classes."
-            )
+            raise unknown_label_error(y[unknown], self.classes)
         return torch.from_numpy(codes)
+
+
+def unknown_label_error(unknown: np.ndarray, classes: np.ndarray) -> ValueError:
+    """Return the error to raise for labels that are not among the classes."""
+    return ValueError(
+        f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes {classes.tolist()}. Name every "
+        "class that will ever occur with the parameter classes."
+    )
 
 
 def take(data, at):
@@ -197,19 +203,29 @@ def take(data, at):
     return _numeric_as_tensor(np.asarray(data)[at])
 
 
-def cast_floats(data, module: nn.Module):
-    """Return `data` as tensors, floats in the precision of the module; integers stay, as embeddings need them."""
-    precision = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
+def matching(data, module: nn.Module):
+    """Return `data` as tensors on the module's device, floats in its precision; integers stay what they are.
 
-    def cast(part):
+    Parameters
+    ----------
+    data : array, Tensor, or a dict, list or tuple of them
+    module : nn.Module
+
+    Returns
+    -------
+    tensors : the same nesting
+    """
+    like = next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
+
+    def match(part):
         if isinstance(part, Mapping):
-            return {name: cast(value) for name, value in part.items()}
+            return {name: match(value) for name, value in part.items()}
         if isinstance(part, (list, tuple)):
-            return [cast(value) for value in part]
+            return [match(value) for value in part]
         part = torch.as_tensor(part)
-        return part.to(precision) if part.is_floating_point() and precision is not None else part
+        return part.to(like) if part.is_floating_point() else part.to(like.device)
 
-    return cast(data)
+    return match(data)
 
 
 def finite_rows(losses: Tensor, X) -> Tensor:

@@ -2,15 +2,15 @@
 
 import warnings
 
+import joblib
 import torch
 from skorch.dataset import get_len, unpack_data
-from skorch.utils import to_device
 from torch import Tensor
 from torch.utils.data import Subset
 
-from sklearn_lec.data import cast_floats, finite_rows, rows_within, take
+from sklearn_lec.data import finite_rows, matching, numbered_batches, rows_within, take
 from sklearn_lec.modules import batchnorm_in_evaluation, mend_batchnorm, untracked_batchnorm
-from sklearn_lec.validation import check_outputs, check_row_losses, one_loss_per_row
+from sklearn_lec.validation import check_outputs, one_loss_per_row
 
 __all__ = ["ConsensusTrainingMixin"]
 
@@ -25,6 +25,34 @@ class ConsensusTrainingMixin:
     _rows_ = None
     _fit_params_ = {}
     _nothing_to_learn_ = False
+    _whole_ = None
+
+    def get_split_datasets(self, X, y=None, **fit_params):
+        """Split into training and validation sets, and note which rows of X are for training."""
+        self._whole_ = self.get_dataset(X, y)
+        dataset_train, dataset_valid = super().get_split_datasets(self._whole_, y, **fit_params)
+        rows = rows_within(dataset_train, self._whole_)
+        if rows is None:
+            raise TypeError(
+                f"train_split returned a {type(dataset_train).__name__} whose rows cannot be traced back to X. It must "
+                "return the data set it was given, or a torch.utils.data.Subset of it."
+            )
+        identity = joblib.hash((self.label_codes_(y).numpy(), rows))
+        if self.method_.kept is None or identity != vars(self).get("rows_identity_"):
+            device = next((p.device for p in self.module_.parameters()), self.device)
+            self.method_.start(len(self._whole_), training_rows=torch.from_numpy(rows), device=device)
+            self.rows_identity_ = identity
+        return dataset_train, dataset_valid
+
+    def get_iterator(self, dataset, training=False):
+        """Return an iterator over batches that know their row numbers."""
+        arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
+        return numbered_batches(
+            dataset,
+            self.iterator_train if training else self.iterator_valid,
+            rows=rows_within(dataset, self._whole_),
+            **{"batch_size": self.batch_size, "shuffle": training} | arguments,
+        )
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
         """Run an epoch; a training epoch is announced to the method, and its kept rows are recorded."""
@@ -32,15 +60,15 @@ class ConsensusTrainingMixin:
             super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
             return
         self.method_.begin_epoch()
+        self._nothing_to_learn_ = False
         if self.method_.scope == "epoch" and self.method_.n_votes:
             iterator = self._over_kept_rows(iterator, fit_params)
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
-        self._nothing_to_learn_ = False
         self.history.record("rows_kept", self.method_.end_epoch())
 
     def train_step(self, batch, **fit_params):
         """Train on a batch that knows its row numbers."""
-        self._rows_, self._fit_params_ = to_device(batch.rows, self.device), fit_params
+        self._rows_, self._fit_params_ = batch.rows, fit_params
         try:
             step = super().train_step(batch, **fit_params)
         finally:
@@ -48,8 +76,8 @@ class ConsensusTrainingMixin:
         return step | {"loss": step["loss"].detach() / self.method_.n_networks}
 
     def infer(self, x, **fit_params):
-        """Run the network on a batch, floats cast to its precision."""
-        x = cast_floats(x, self.module_)
+        """Run the network on a batch, brought to its device and precision."""
+        x = matching(x, self.module_)
         try:
             return super().infer(x, **fit_params)
         except ValueError:
@@ -61,10 +89,11 @@ class ConsensusTrainingMixin:
 
     def get_loss(self, y_pred, y_true, X=None, training=False):
         """Return the loss: in a training step that of the kept rows summed over networks, else the mean."""
-        y_true = to_device(self.label_codes_(y_true), self.device)
+        y_true = self.label_codes_(y_true)
         check_outputs(y_pred, n_rows=len(y_true), n_classes=len(self.label_codes_.classes))
+        y_true = y_true.to(y_pred.device)
         if training and self._rows_ is not None:
-            return self._filtered_loss(y_pred, y_true, X, self._rows_)
+            return self._filtered_loss(y_pred, y_true, X, self._rows_.to(y_pred.device))
         return torch.stack([self._criterion_loss(output, y_true) for output in _per_network(y_pred)]).mean()
 
     def _filtered_loss(self, y_pred, y, X, rows):
@@ -81,7 +110,9 @@ class ConsensusTrainingMixin:
         if loss is None:
             return self._no_update(losses)
         if not loss.isfinite():
-            return self._loss_of_finite_rows(self._row_losses(outputs, y), y, X, rows)
+            tells_rows_apart = hasattr(self.criterion_, "reduction")
+            losses = self._row_losses(outputs, y) if tells_rows_apart else loss.detach().expand(1, len(y))
+            return self._loss_of_finite_rows(losses, y, X, rows)
         method.kept.add(rows, keep.all(dim=0))
         return loss
 
@@ -90,12 +121,8 @@ class ConsensusTrainingMixin:
 
     @torch.no_grad()
     def _row_losses(self, outputs, y):
-        losses = []
         with one_loss_per_row(self.criterion_):
-            for output in outputs:
-                losses.append(self._criterion_loss(output, y))
-                check_row_losses(losses[-1], n_rows=len(y), criterion=self.criterion_)
-        return torch.stack(losses)
+            return torch.stack([self._criterion_loss(output, y) for output in outputs])
 
     @torch.no_grad()
     def _votes(self, outputs, y, X):
@@ -146,14 +173,15 @@ class ConsensusTrainingMixin:
     def _over_kept_rows(self, iterator, fit_params):
         """Let all rows of the training set vote, and return an iterator over those kept."""
         dataset, losses, rows = iterator.dataset, [], []
-        self._fit_params_ = fit_params
-        self._set_training(True)
-        with torch.no_grad(), untracked_batchnorm(self.module_):
+        # In evaluation mode: these batches follow the order of X, which may be sorted by class, and batch norm would
+        # see one class at a time.
+        self._set_training(False)
+        with torch.no_grad():
             for batch in self.get_iterator(dataset, training=False):
                 X, y = unpack_data(batch)
-                y = to_device(self.label_codes_(y), self.device)
-                losses.append(self._votes(_per_network(self.infer(X, **fit_params)), y, X))
-                rows.append(to_device(batch.rows, self.device))
+                y_pred = self.infer(X, **fit_params)
+                losses.append(self._row_losses(_per_network(y_pred), self.label_codes_(y).to(y_pred.device)))
+                rows.append(batch.rows.to(y_pred.device))
         losses, rows = torch.cat(losses, dim=1), torch.cat(rows)
         finite = losses.isfinite().all(dim=0)
         if not finite.all():
@@ -168,13 +196,6 @@ class ConsensusTrainingMixin:
         positions = kept.numpy()[rows_within(dataset, self._whole_)].nonzero()[0]
         return self.get_iterator(Subset(dataset, positions), training=True)
 
-    def _check_criterion(self):
-        """Raise an error before the training if the method votes and the criterion cannot tell rows apart."""
-        if self.method_.filters:
-            n_classes = len(self.label_codes_.classes)
-            self._row_losses([torch.zeros(2, n_classes, device=self.device)], torch.arange(2, device=self.device))
-
 
 def _per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
     return y_pred.unbind(dim=1) if y_pred.ndim == 3 else (y_pred,)
-

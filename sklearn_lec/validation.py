@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from torch.utils.data import Dataset, IterableDataset
 
+from sklearn_lec.data import unknown_label_error
 from sklearn_lec.methods import METHODS
 
 __all__ = [
@@ -139,10 +140,7 @@ def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:
             raise ValueError(f"classes must be unique and in ascending order, got {known.tolist()}.")
         unknown = np.setdiff1d(found, known)
         if unknown.size:
-            raise ValueError(
-                f"y holds the label {unknown[0]!r}, which is not among the classes {known.tolist()}. Name every class "
-                "that will ever occur with the parameter classes."
-            )
+            raise unknown_label_error(unknown, known)
     classes = found if known is None else known
     if len(classes) < 2:
         raise ValueError(
@@ -169,12 +167,6 @@ def check_outputs(outputs, *, n_rows: int, n_classes: int) -> None:
 @contextmanager
 def one_loss_per_row(criterion):
     """Let the criterion return one loss per row for the length of a block."""
-    if not hasattr(criterion, "reduction"):
-        raise TypeError(
-            f"the criterion {type(criterion).__name__} cannot give one loss per row, which is what filtering compares: "
-            "it has no attribute reduction. Use torch.nn.CrossEntropyLoss, or a module that returns one loss per row "
-            "when its attribute reduction is 'none'."
-        )
     before = criterion.reduction
     criterion.reduction = "none"
     try:
@@ -183,13 +175,36 @@ def one_loss_per_row(criterion):
         criterion.reduction = before
 
 
-def check_row_losses(losses, *, n_rows: int, criterion) -> None:
-    """Raise an error if the criterion, asked for one loss per row, gave something else."""
-    if losses.shape != (n_rows,):
+def check_criterion(criterion, losses_of_rows, *, n_classes: int, like: torch.Tensor) -> None:
+    """Raise an error if the criterion cannot give one loss per row.
+
+    Parameters
+    ----------
+    criterion : nn.Module
+    losses_of_rows : callable (outputs, labels) -> losses
+        Applies the criterion, with ``reduction="none"``.
+    n_classes : int
+    like : Tensor
+        Has the device and precision of the network's outputs.
+    """
+    fix = "Use torch.nn.CrossEntropyLoss, or a module that returns one loss per row where its reduction is 'none'."
+    name = type(criterion).__name__
+    if not hasattr(criterion, "reduction"):
+        raise TypeError(
+            f"the criterion {name} cannot give one loss per row, which is what filtering compares: it has no attribute "
+            f"reduction. {fix}"
+        )
+    outputs, labels = like.new_zeros(2, n_classes), torch.arange(2, device=like.device)
+    try:
+        shape = tuple(losses_of_rows(outputs, labels).shape)
+    except (RuntimeError, ValueError, IndexError) as error:
         raise ValueError(
-            f"the criterion {type(criterion).__name__} with reduction='none' returned shape {tuple(losses.shape)} for "
-            f"{n_rows} rows, but filtering compares one loss per row. Use torch.nn.CrossEntropyLoss, or a criterion "
-            f"that returns shape ({n_rows},)."
+            f"the criterion {name} cannot compare logits of shape (2, {n_classes}) with 2 labels: {error}. {fix}"
+        ) from error
+    if shape != (2,):
+        raise ValueError(
+            f"the criterion {name} with reduction='none' returned shape {shape} for 2 rows, but filtering compares one "
+            f"loss per row. {fix}"
         )
 
 

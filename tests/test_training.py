@@ -137,6 +137,32 @@ def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
     assert 0 < clf.clean_mask_.sum() <= 63
 
 
+def test_ltec_full_is_not_misled_by_rows_that_are_sorted_by_class(noisy_digits):
+    X, y_true, y_noisy, X_test, y_test = noisy_digits
+    order = np.argsort(y_noisy, kind="stable")
+    settings = {"eps": 0.6, "max_epochs": 40, "verbose": 0, "random_state": 0}
+
+    clf = LECClassifier(method="ltec-full", **settings).fit(X[order], y_noisy[order])
+
+    assert (y_true == y_noisy)[order][clf.clean_mask_].mean() > 0.9
+
+
+def test_a_criterion_that_only_gives_means_skips_a_batch_that_is_not_finite(table, quick):
+    class MeanOnly(nn.Module):
+        def forward(self, outputs, labels):
+            return nn.functional.cross_entropy(outputs, labels)
+
+    X, y = table[0].copy(), table[1]
+    X[7] = math.nan
+    dataset = TensorDataset(torch.from_numpy(X), torch.from_numpy(y))
+
+    with pytest.warns(UserWarning, match="NaN or infinite"):
+        clf = LECClassifier(TinyNet, method="standard", criterion=MeanOnly, **quick).fit(dataset)
+
+    assert parameters_of(clf).isfinite().all()
+    assert clf.clean_mask_.sum() == 89
+
+
 @pytest.mark.parametrize(("method", "n_forward", "n_backward"), [("ltec", 1, 1), ("lsec", 3, 1), ("lnec", 3, 3)])
 def test_passes_per_epoch_are_those_of_the_papers_complexity_table(table, quick, method, n_forward, n_backward):
     passes = {"forward": 0, "backward": 0}
@@ -162,7 +188,7 @@ def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
 
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].filters])
 def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quick, method):
-    # floor(0.01 * 16) rows have a small loss: none, in every filtering batch.
+    # floor(0.005 * n) of n rows have a small loss: none, in every filtering epoch.
     quick |= {"max_epochs": 1, "batch_size": 16}
     clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
     before, loss_before = parameters_of(clf), clf.history[-1, "train_loss"]

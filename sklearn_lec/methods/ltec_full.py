@@ -6,7 +6,10 @@ __all__ = ["LTECFull"]
 
 
 class LTECFull(LTEC):
-    """Temporal-ensemble consensus within the full set (Algorithm A4), collected from the second epoch on."""
+    """Temporal-ensemble consensus within the full set (Algorithm A4), collected from the second epoch on.
+
+    Losses are those of the network in evaluation mode.
+    """
 
     scope = "epoch"
 

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+from conftest import TinyNet
+from skorch.callbacks import Callback
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.callbacks import LabelQuality, LinearDecay
+
+
+class RecordSchedule(Callback):
+    def initialize(self):
+        self.lr_, self.beta1_ = [], []
+        return self
+
+    def on_batch_begin(self, net, training=False, **kwargs):
+        group = net.optimizer_.param_groups[0]
+        self.lr_.append(group["lr"])
+        self.beta1_.append(group.get("betas", [None])[0])
+
+
+def schedule(table, quick, **kwargs):
+    record = RecordSchedule()
+    settings = quick | {"max_epochs": 10, "batch_size": -1, "lr": 1.0}
+    return LECClassifier(TinyNet, **settings | kwargs, callbacks=[record]).fit(*table), record
+
+
+def test_the_default_schedule_is_that_of_the_paper(table, quick):
+    _, record = schedule(table, quick)
+
+    weights = np.array([1, 1, 1, 1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
+    assert record.lr_ == pytest.approx(weights)
+    assert record.beta1_ == pytest.approx(0.9 * weights + 0.1 * (1 - weights))
+
+
+def test_the_schedule_can_be_switched_off(table, quick):
+    _, record = schedule(table, quick, callbacks__linear_decay=None)
+
+    assert record.lr_ == [1.0] * 10
+    assert record.beta1_ == [0.9] * 10
+
+
+def test_the_schedule_can_be_changed_and_replaced(table, quick):
+    _, changed = schedule(table, quick, callbacks__linear_decay__start=0.5, callbacks__linear_decay__lr=0.5)
+    _, replaced = schedule(table, quick, callbacks__linear_decay=LinearDecay(start=0.8, beta1=None))
+
+    assert changed.lr_ == pytest.approx([1] * 6 + [0.9, 0.8, 0.7, 0.6])
+    assert replaced.lr_ == pytest.approx([1] * 9 + [0.5])
+    assert replaced.beta1_ == [0.9] * 10
+
+
+def test_an_optimizer_without_betas_only_has_its_learning_rate_lowered(table, quick):
+    _, record = schedule(table, quick, optimizer=torch.optim.SGD)
+
+    assert record.lr_[-1] == pytest.approx(1 / 6)
+
+
+def test_a_second_training_starts_from_the_initial_values(table, quick):
+    clf, record = schedule(table, quick)
+
+    clf.partial_fit(*table)
+
+    assert record.lr_[:10] == record.lr_[10:]
+    assert record.beta1_[:10] == record.beta1_[10:]
+
+
+def test_a_learning_rate_set_between_two_trainings_counts(table, quick):
+    clf, record = schedule(table, quick)
+
+    clf.set_params(lr=0.5).partial_fit(*table)
+
+    assert record.lr_[10] == 0.5
+
+
+def test_label_quality_leaves_out_rows_that_were_held_out(table, quick):
+    X, y = table
+    y_true = y.copy()
+    y_true[60:] = (y[60:] + 1) % 3
+
+    def first_sixty(dataset, y=None, **kwargs):
+        return torch.utils.data.Subset(dataset, range(60)), torch.utils.data.Subset(dataset, range(60, 90))
+
+    quality = LabelQuality(y_true)
+    clf = LECClassifier(TinyNet, **quick, train_split=first_sixty, callbacks=[quality]).fit(X, y)
+
+    assert clf.history[:, "label_precision"] == [1.0] * 3
+    assert clf.history[0, "label_recall"] == 1.0

@@ -1,0 +1,17 @@
+"""scikit-learn's own checks."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_lec import LECClassifier
+
+EXPECTED_FAILURES = {
+    "check_no_attributes_set_in_init": "skorch's constructor sets history_, initialized_ and virtual_params_",
+}
+
+
+@parametrize_with_checks(
+    [LECClassifier(eps=0.05, lr=0.01, max_epochs=20, T_w=2, random_state=0, verbose=0)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+import torch
+from skorch.dataset import Dataset as SkorchDataset
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
+
+from sklearn_lec.data import (
+    LabelCodes,
+    NumberedRows,
+    finite_rows,
+    labels_of,
+    matching,
+    module_arguments,
+    numbered_batches,
+    rows_within,
+)
+
+X = np.arange(20.0).reshape(10, 2)
+y = np.arange(10) % 3
+
+
+class OneByOne(SkorchDataset):
+    """Not a plain skorch Dataset, so rows are fetched one by one."""
+
+
+class WithTargets(Dataset):
+    """Like torchvision's: labels are listed, and loading a row counts."""
+
+    def __init__(self, target_transform=None):
+        self.targets, self.target_transform, self.n_loaded = y.tolist(), target_transform, 0
+
+    def __len__(self):
+        return len(self.targets)
+
+    def __getitem__(self, row):
+        self.n_loaded += 1
+        label = self.targets[row]
+        return X[row], self.target_transform(label) if self.target_transform else label
+
+
+@pytest.mark.parametrize(
+    "dataset", [SkorchDataset(X, y), OneByOne(X, y), TensorDataset(*map(torch.from_numpy, (X, y)))]
+)
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_batches_bring_the_rows_that_their_numbers_say(dataset, num_workers):
+    subset = Subset(dataset, [7, 2, 5, 9])
+
+    batches = list(
+        numbered_batches(
+            subset,
+            DataLoader,
+            rows=rows_within(subset, dataset),
+            batch_size=3,
+            shuffle=True,
+            num_workers=num_workers,
+        )
+    )
+
+    assert [len(batch.rows) for batch in batches] == [3, 1]
+    for batch in batches:
+        X_batch, y_batch = batch
+        assert torch.equal(X_batch, torch.from_numpy(X[batch.rows.numpy()]))
+        assert torch.equal(y_batch, torch.from_numpy(y[batch.rows.numpy()]))
+    assert {row for batch in batches for row in batch.rows.tolist()} == {7, 2, 5, 9}
+
+
+def test_data_in_memory_is_fetched_by_whole_batches():
+    class CountingArray(np.ndarray):
+        calls = 0
+
+        def __getitem__(self, index):
+            CountingArray.calls += 1
+            return np.asarray(self)[index]
+
+    dataset = SkorchDataset(X, y)
+    dataset.X = X.view(CountingArray)
+    CountingArray.calls = 0
+
+    NumberedRows(dataset).__getitems__([1, 2, 3, 4, 5])
+
+    assert CountingArray.calls <= 1
+
+
+def test_rows_are_traced_through_subsets_of_subsets():
+    whole = SkorchDataset(X, y)
+
+    rows = rows_within(Subset(Subset(whole, [3, 5, 7]), [2, 0]), whole)
+
+    assert rows.tolist() == [7, 3]
+    assert rows_within(whole, whole).tolist() == list(range(10))
+    assert rows_within(SkorchDataset(X, y), whole) is None
+
+
+@pytest.mark.parametrize("positions", [None, [3, 4, 9]])
+def test_listed_labels_are_used_without_loading_rows(positions):
+    dataset = WithTargets()
+
+    labels = labels_of(dataset if positions is None else Subset(dataset, positions))
+
+    assert labels.tolist() == (y if positions is None else y[positions]).tolist()
+    assert dataset.n_loaded == 1
+
+
+def test_listed_labels_are_not_trusted_when_the_data_set_changes_them():
+    assert labels_of(WithTargets(target_transform=lambda label: 10 * label)).tolist() == (10 * y).tolist()
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((5,), {"in_features": 5}),
+        ((28, 28), {"in_features": 784, "in_channels": 1}),
+        ((1, 28, 28), {"in_features": 784, "in_channels": 1}),
+        ((32, 32, 3), {"in_features": 3072, "in_channels": 3}),
+        ((3, 32, 32), {"in_features": 3072, "in_channels": 3}),
+        (None, {}),
+    ],
+)
+def test_module_arguments_follow_from_the_shape_of_a_row(shape, expected):
+    assert module_arguments(shape, 7) == {"num_classes": 7} | expected
+
+
+def test_label_codes_name_a_label_that_they_do_not_know():
+    with pytest.raises(ValueError, match="y holds the label 'eel', which is not among the classes"):
+        LabelCodes(np.array(["cat", "dog"]))(np.array(["cat", "eel"]))
+
+
+def test_matching_casts_floats_to_the_precision_of_the_module_and_leaves_integers():
+    data = {"a": torch.ones(2, dtype=torch.float64), "b": torch.ones(2, dtype=torch.int32)}
+
+    matched = matching(data, nn.Linear(1, 1))
+
+    assert (matched["a"].dtype, matched["b"].dtype) == (torch.float32, torch.int32)
+    assert matching(data, nn.Linear(1, 1).double())["a"].dtype == torch.float64
+
+
+def test_finite_rows_go_by_the_losses_and_if_none_is_finite_by_the_inputs():
+    nan = float("nan")
+    inputs = torch.tensor([[0.0, 1.0], [nan, 1.0], [0.0, 0.0]])
+
+    assert finite_rows(torch.tensor([[1.0, nan, 2.0], [nan, 1.0, 1.0]]), inputs).tolist() == [False, False, True]
+    assert finite_rows(torch.full((1, 3), nan), inputs).tolist() == [True, False, True]
+    assert finite_rows(torch.full((1, 3), nan), {"x": inputs}).tolist() == [True, False, True]

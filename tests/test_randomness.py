@@ -1,0 +1,60 @@
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from sklearn_lec.randomness import RandomStream
+
+
+def draw():
+    return torch.rand(1).item(), np.random.rand(), random.random()
+
+
+def test_a_stream_gives_the_same_numbers_again_and_leaves_the_global_state_alone():
+    before = torch.get_rng_state()
+    with RandomStream(5).active():
+        first = draw()
+    after = torch.get_rng_state()
+    draw()
+    with RandomStream(5).active():
+        second = draw()
+
+    assert first == second
+    assert torch.equal(before, after)
+
+
+def test_a_second_block_goes_on_where_the_first_one_ended():
+    stream = RandomStream(5)
+    with stream.active():
+        first = draw()
+    with stream.active():
+        second = draw()
+    with RandomStream(5).active():
+        assert (draw(), draw()) == (first, second)
+
+
+def test_a_block_within_a_block_changes_nothing():
+    stream = RandomStream(5)
+    with stream.active(), stream.active():
+        first = draw()
+    with RandomStream(5).active():
+        assert draw() == first
+
+
+def test_the_global_state_comes_back_after_an_error():
+    before = torch.get_rng_state()
+
+    with pytest.raises(KeyError), RandomStream(5).active():
+        draw()
+        raise KeyError
+
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_generator_of_numpys_gives_another_seed_each_time():
+    generator = np.random.RandomState(0)
+    with RandomStream(generator).active():
+        first = draw()
+    with RandomStream(generator).active():
+        assert draw() != first

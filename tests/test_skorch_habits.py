@@ -1,0 +1,208 @@
+"""Everything that a skorch user relies on, on every method."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from accelerate import Accelerator
+from conftest import TinyNet
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring, GradientNormClipping, LRScheduler, ProgressBar
+from skorch.dataset import ValidSplit
+from skorch.hf import AccelerateMixin
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.callbacks import LabelQuality
+from sklearn_lec.methods import METHODS
+
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def weights(clf):
+    return torch.cat([p.detach().flatten() for p in clf.module_.parameters()])
+
+
+@every_method
+def test_scoring_on_training_and_validation_rows(table, quick, method):
+    callbacks = [
+        EpochScoring("accuracy", name="train_acc", on_train=True, lower_is_better=False),
+        EpochScoring("neg_log_loss", name="valid_log_loss", lower_is_better=False),
+        EpochScoring("accuracy", name="valid_acc_again", use_caching=False, lower_is_better=False),
+    ]
+
+    clf = LECClassifier(method=method, eps=0.4, **quick, train_split=ValidSplit(3), callbacks=callbacks).fit(*table)
+
+    for name in ("train_acc", "valid_acc", "valid_acc_again"):
+        assert all(0 <= score <= 1 for score in clf.history[:, name])
+    assert clf.history[:, "valid_acc"] == clf.history[:, "valid_acc_again"]
+    assert np.allclose(-np.array(clf.history[:, "valid_log_loss"]), clf.history[:, "valid_loss"]) or method == "lnec"
+
+
+@every_method
+def test_checkpoint_brings_back_the_best_epoch(table, quick, method, tmp_path):
+    checkpoint = Checkpoint(dirname=tmp_path, f_method="method.pt", monitor="valid_loss_best", load_best=True)
+    settings = quick | {"max_epochs": 5}
+    settings |= {"train_split": ValidSplit(3), "callbacks": [checkpoint]}
+
+    clf = LECClassifier(method=method, eps=0.2, **settings).fit(*table)
+    loaded = LECClassifier(method=method, eps=0.2, module__in_features=4, module__num_classes=3, **settings)
+    loaded.initialize().load_params(checkpoint=checkpoint)
+
+    assert torch.equal(weights(loaded), weights(clf))
+    assert np.array_equal(loaded.clean_mask_, clf.clean_mask_)
+    assert np.array_equal(loaded.clean_score_, clf.clean_score_, equal_nan=True)
+
+
+@every_method
+def test_save_params_carries_the_state_of_the_method(table, quick, method, tmp_path):
+    clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
+    clf.save_params(**files)
+
+    other = LECClassifier(method=method, eps=0.2, module__in_features=4, module__num_classes=3, **quick).initialize()
+    other.load_params(**files)
+
+    assert np.array_equal(other.predict(table[0]), clf.predict(table[0]))
+    assert np.array_equal(other.clean_score_, clf.clean_score_)
+    assert other.method_.epoch == 3
+
+
+@every_method
+def test_pickle_carries_everything(table, quick, method):
+    clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+
+    copy = pickle.loads(pickle.dumps(clf))
+
+    assert np.array_equal(copy.predict_proba(table[0]), clf.predict_proba(table[0]))
+    assert np.array_equal(copy.clean_mask_, clf.clean_mask_)
+    assert torch.equal(weights(copy.partial_fit(*table)), weights(clf.partial_fit(*table)))
+
+
+def test_pickle_does_not_carry_the_training_data(quick):
+    X, y = np.ones((500, 2000), dtype=np.float32), np.arange(500) % 3
+
+    clf = LECClassifier(TinyNet, **quick).fit(X, y)
+
+    parameters_and_moments = 3 * sum(p.nbytes for p in clf.module_.parameters())
+    assert len(pickle.dumps(clf)) < parameters_and_moments + X.nbytes / 10
+
+
+@every_method
+def test_early_stopping_and_gradient_clipping(table, quick, method):
+    callbacks = [EarlyStopping(monitor="valid_loss", patience=2, threshold=10.0), GradientNormClipping(0.1)]
+    quick["max_epochs"] = 50
+
+    clf = LECClassifier(method=method, **quick, train_split=ValidSplit(3), callbacks=callbacks).fit(*table)
+
+    assert len(clf.history) < 50
+
+
+@every_method
+def test_a_progress_bar_runs_along(table, quick, method, capsys):
+    LECClassifier(method=method, **quick, callbacks=[ProgressBar(detect_notebook=False)]).fit(*table)
+
+    assert "0/6" in capsys.readouterr().err
+
+
+@every_method
+def test_warm_start_goes_on_where_fit_ended(table, quick, method):
+    clf = LECClassifier(method=method, warm_start=True, **quick).fit(*table)
+    before = weights(clf)
+
+    clf.set_params(lr=0.0, optimizer__weight_decay=0.0).fit(*table)
+
+    assert torch.equal(weights(clf), before)
+    assert len(clf.history) == 6
+    assert clf.method_.epoch == 6
+
+
+def test_set_params_reaches_module_optimizer_and_iterator(table, quick):
+    clf = LECClassifier(**quick).set_params(
+        module__hidden=(7,), optimizer__weight_decay=0.5, iterator_train__drop_last=True, batch_size=40
+    )
+
+    clf.fit(*table)
+
+    assert clf.module_.head.in_features == 7
+    assert clf.optimizer_.param_groups[0]["weight_decay"] == 0.5
+    assert clf.history[:, "rows_kept"][0] == 80
+
+
+def test_param_groups_are_found_by_name_in_every_network(table, quick):
+    clf = LECClassifier(method="lnec", **quick, optimizer__param_groups=[("head.*", {"lr": 0.5})]).fit(*table)
+
+    assert [len(group["params"]) for group in clf.optimizer_.param_groups] == [2 * 2, 2 * 8]
+
+
+@every_method
+def test_clone_is_unfitted_and_equal_in_parameters(table, quick, method):
+    clf = LECClassifier(TinyNet, method=method, module__num_classes=3, **quick).fit(*table)
+
+    copy = clone(clf)
+
+    assert copy.get_params(deep=False) == clf.get_params(deep=False)
+    assert not copy.initialized_
+    assert not hasattr(copy, "clean_mask_")
+
+
+def test_grid_search_over_the_parameters_of_the_paper(table, quick):
+    grid = {"M": [1, 3], "T_w": [1, 2], "method": ["ltec", "lnec"], "eps": [0.1, 0.2]}
+    quick["max_epochs"] = 4
+
+    search = GridSearchCV(LECClassifier(TinyNet, **quick), grid, cv=2, n_jobs=2).fit(*table)
+
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert len(search.cv_results_["params"]) == 16
+    assert search.best_estimator_.clean_mask_.shape == (90,)
+
+
+def test_a_pipeline_scales_before_the_network(table, quick):
+    X, y = table
+    pipeline = make_pipeline(StandardScaler(), LECClassifier(TinyNet, **quick))
+
+    assert pipeline.fit(X * 1000, y).predict(X * 1000).shape == (90,)
+
+
+def test_an_lr_scheduler_takes_the_place_of_the_default_schedule(table, quick):
+    scheduler = LRScheduler(policy="StepLR", step_size=1, gamma=0.1)
+
+    clf = LECClassifier(TinyNet, **quick | {"max_epochs": 4}, callbacks=[scheduler]).fit(*table)
+
+    assert clf.history[:, "event_lr"] == pytest.approx([1e-3, 1e-4, 1e-5, 1e-6])
+
+
+def test_label_quality_is_written_into_the_history(table, quick):
+    X, y = table
+    y_true = np.arange(90) % 3
+
+    clf = LECClassifier(TinyNet, eps=0.2, **quick, callbacks=[LabelQuality(y_true)]).fit(X, y)
+
+    right = y == y_true
+    assert clf.history[0, "label_precision"] == pytest.approx(0.9)
+    assert clf.history[0, "label_recall"] == 1
+    assert clf.history[-1, "label_precision"] == pytest.approx(right[clf.clean_mask_].mean())
+    assert clf.history[-1, "label_recall"] == pytest.approx(clf.clean_mask_[right].mean())
+
+
+def test_the_filter_is_not_cut_off_by_skorchs_accelerate_mixin(table, quick):
+    class AcceleratedClassifier(AccelerateMixin, LECClassifier):
+        pass
+
+    settings = quick | {"device": None}
+    clf = AcceleratedClassifier(TinyNet, eps=0.4, accelerator=Accelerator(cpu=True), **settings).fit(*table)
+    expected = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
+
+    assert np.array_equal(clf.clean_mask_, expected.clean_mask_)
+    assert torch.equal(weights(clf), weights(expected))
+
+
+@every_method
+def test_a_compiled_network_is_trained_with_the_same_filter(table, quick, method):
+    clf = LECClassifier(TinyNet, method=method, eps=0.4, compile=True, compile__backend="eager", **quick).fit(*table)
+    expected = LECClassifier(TinyNet, method=method, eps=0.4, **quick).fit(*table)
+
+    assert np.array_equal(clf.clean_mask_, expected.clean_mask_)
