@@ -2,7 +2,7 @@
 
 Run ``python -m benchmarks.digits`` from the root of the project. A quarter of the 1,797 digits is held out with clean
 labels; the noise of a seed is the same for all methods. Every finished training is one line of the file given by
-``--out``; a second run does only what is missing. The page ``benchmarks/digits.md`` shows the result.
+``--out``; a second run does only what is missing. The table is also written beside that file, as Markdown.
 """
 
 import argparse
@@ -30,6 +30,15 @@ NOISES = {
     "asym-40": AsymmetricNoise(eps=0.4),
 }
 MEASURES = ["final", "peak", "precision", "recall"]
+
+PAGE = """# Digits
+
+Accuracy on clean test labels (final and peak over the epochs), and precision and recall of the labels that the last
+epoch learned from; mean ± standard deviation over {seeds} seeds, in %. MLP with two hidden layers of 256, {epochs}
+epochs, T_w = 10, M = 5, eps as in the noise. Made by `python -m benchmarks.digits`.
+
+{table}
+"""
 
 
 def mean_network_accuracy(net, X, y):
@@ -103,7 +112,13 @@ def main():
             results.append(result)
             print(json.dumps(result), file=file, flush=True)
             print(f"{number}/{len(missing)} {result['noise']} {result['method']} seed {result['seed']}")
-    print(markdown([r for r in results if (r["noise"], r["method"], r["seed"], r["epochs"]) in wanted]))
+    page = PAGE.format(
+        epochs=options.epochs,
+        seeds=options.seeds,
+        table=markdown([r for r in results if (r["noise"], r["method"], r["seed"], r["epochs"]) in wanted]),
+    )
+    options.out.with_suffix(".md").write_text(page)
+    print(page)
 
 
 if __name__ == "__main__":

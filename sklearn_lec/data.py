@@ -163,7 +163,7 @@ class LabelCodes:
     def __call__(self, y) -> torch.Tensor:
         """Return the class number of each label."""
         if self.are_codes:
-            return torch.as_tensor(y).long()
+            return y.long() if isinstance(y, Tensor) else torch.from_numpy(np.asarray(y).astype(np.int64))
         y = to_numpy(y)
         codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
         unknown = self.classes[codes] != y

@@ -138,7 +138,7 @@ def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
 
 
 def test_ltec_full_is_not_misled_by_rows_that_are_sorted_by_class(noisy_digits):
-    X, y_true, y_noisy, X_test, y_test = noisy_digits
+    X, y_true, y_noisy, _, _ = noisy_digits
     order = np.argsort(y_noisy, kind="stable")
     settings = {"eps": 0.6, "max_epochs": 40, "verbose": 0, "random_state": 0}
 
