@@ -7,15 +7,15 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 __all__ = ["label_precision_score", "label_recall_score"]
 
 
-def label_precision_score(clean_mask: ArrayLike, noise_mask: ArrayLike) -> float:
+def label_precision_score(clean_mask, noise_mask: ArrayLike | None = None) -> float:
     """Return the share of the rows learned from whose label is right.
 
     Parameters
     ----------
-    clean_mask : array-like of bool, shape (n_rows,)
-        Rows that the training used, for example ``clf.clean_mask_``.
-    noise_mask : array-like of bool, shape (n_rows,)
-        Rows whose label is wrong.
+    clean_mask : array-like of bool, shape (n_rows,), or fitted NoisyLabelClassifier
+        Rows that the training used, for example ``clf.clean_mask_``; or an estimator that has both masks.
+    noise_mask : array-like of bool, shape (n_rows,), default=None
+        Rows whose label is wrong. May be left out if an estimator is given.
 
     Returns
     -------
@@ -35,15 +35,15 @@ def label_precision_score(clean_mask: ArrayLike, noise_mask: ArrayLike) -> float
     return _share(used & right, used)
 
 
-def label_recall_score(clean_mask: ArrayLike, noise_mask: ArrayLike) -> float:
+def label_recall_score(clean_mask, noise_mask: ArrayLike | None = None) -> float:
     """Return the share of the rightly labelled rows that the training learned from.
 
     Parameters
     ----------
-    clean_mask : array-like of bool, shape (n_rows,)
-        Rows that the training used, for example ``clf.clean_mask_``.
-    noise_mask : array-like of bool, shape (n_rows,)
-        Rows whose label is wrong.
+    clean_mask : array-like of bool, shape (n_rows,), or fitted NoisyLabelClassifier
+        Rows that the training used, for example ``clf.clean_mask_``; or an estimator that has both masks.
+    noise_mask : array-like of bool, shape (n_rows,), default=None
+        Rows whose label is wrong. May be left out if an estimator is given.
 
     Returns
     -------
@@ -64,6 +64,14 @@ def label_recall_score(clean_mask: ArrayLike, noise_mask: ArrayLike) -> float:
 
 
 def _masks(clean_mask, noise_mask):
+    if noise_mask is None:
+        try:
+            clean_mask, noise_mask = clean_mask.clean_mask_, clean_mask.noise_mask_
+        except AttributeError as error:
+            raise TypeError(
+                f"without noise_mask the first argument must be an estimator with clean_mask_ and noise_mask_, such as "
+                f"a fitted NoisyLabelClassifier, got {type(clean_mask).__name__}: {error}"
+            ) from error
     check_consistent_length(clean_mask, noise_mask)
     masks = []
     for name, mask in (("clean_mask", clean_mask), ("noise_mask", noise_mask)):

@@ -1,5 +1,8 @@
 """Small data, small networks, and one thread: training has to be fast enough to be tested often."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -45,3 +48,12 @@ def noisy_digits():
 def quick():
     """Parameters that make a training last a moment."""
     return {"max_epochs": 3, "T_w": 1, "M": 2, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder with the real MNIST and CIFAR-10, beside the project or named by SKLEARN_LEC_DATA."""
+    folder = Path(os.environ.get("SKLEARN_LEC_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.exists():
+        pytest.skip(f"no data in {folder}; set SKLEARN_LEC_DATA to a folder in torchvision's layout")
+    return folder

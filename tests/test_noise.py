@@ -1,14 +1,33 @@
+"""Label noise alone; inside pipelines and searches it is in test_noise_in_pipelines.py."""
+
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+import torch
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
-from sklearn_lec.noise import AsymmetricNoise, SymmetricNoise
+from sklearn_lec import LECClassifier
+from sklearn_lec.noise import AsymmetricNoise, MatrixNoise, OpenSetNoise, SemanticNoise, SymmetricNoise
+from sklearn_lec.noise.semantic import uncertainty
 
 labels = st.lists(st.integers(-2, 3), min_size=2, max_size=60).filter(lambda y: len(set(y)) > 1)
 percents = st.integers(0, 99)
 seeds = st.integers(0, 1000)
+
+SEESAW = [[0.7, 0.3, 0.0], [0.0, 1.0, 0.0], [0.1, 0.2, 0.7]]
+EVERY_NOISE = [
+    SymmetricNoise(random_state=3),
+    AsymmetricNoise(random_state=3),
+    MatrixNoise(SEESAW, random_state=3),
+    OpenSetNoise(np.full((60, 4), 100.0), random_state=3),
+    SemanticNoise(LogisticRegression(), random_state=3),
+]
+every_noise = pytest.mark.parametrize("noise", EVERY_NOISE, ids=lambda noise: type(noise).__name__)
 
 
 @given(labels, percents, seeds)
@@ -39,12 +58,78 @@ def test_asymmetric_noise_changes_each_class_to_the_next_and_the_same_share_of_e
         assert abs(changed[y == label].sum() - percent / 100 * (y == label).sum()) < 1
 
 
+@given(st.integers(1, 40), percents, seeds)
+def test_open_set_noise_replaces_exactly_the_share_asked_for_each_foreign_row_once(n_rows, percent, seed):
+    X, X_ood = np.zeros((n_rows, 2)), np.arange(1, 2 * n_rows + 1).reshape(n_rows, 2)
+    noise = OpenSetNoise(X_ood, eps=percent / 100, random_state=seed)
+
+    noisy = noise.fit_transform(X)
+
+    replaced = noisy.any(axis=1)
+    assert replaced.sum() == percent * n_rows // 100
+    assert np.array_equal(noise.noise_mask_, replaced)
+    assert len(np.unique(noisy[replaced], axis=0)) == replaced.sum()
+    assert set(map(tuple, noisy[replaced])) <= set(map(tuple, X_ood))
+    assert not X.any()
+
+
+@settings(max_examples=30, deadline=None)
+@given(percents, seeds)
+def test_semantic_noise_changes_exactly_the_most_uncertain_rows_to_the_runner_up(percent, seed):
+    rng = np.random.RandomState(seed)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 3
+    networks = [LogisticRegression().fit(X[rows], y[rows]) for rows in (slice(0, 20), slice(10, 30), slice(5, 25))]
+    noise = SemanticNoise([FrozenEstimator(network) for network in networks], eps=percent / 100)
+
+    _, noisy = noise.corrupt(X, y)
+
+    probabilities = np.stack([network.predict_proba(X) for network in networks])
+    order = np.argsort(-uncertainty(probabilities), kind="stable")
+    expected = set(order[: percent * 30 // 100])
+    assert set(np.flatnonzero(noisy != y)) == expected == set(np.flatnonzero(noise.noise_mask_))
+    for row in expected:
+        others = [label for label in range(3) if label != y[row]]
+        assert noisy[row] == max(others, key=lambda label: probabilities.mean(axis=0)[row, label])
+
+
+def test_uncertainty_is_the_sum_of_divergences_from_the_mean():
+    p = np.array([[[0.9, 0.1]], [[0.5, 0.5]], [[0.2, 0.8]]])
+    mean = p.mean(axis=0)[0]
+
+    expected = sum((f * np.log(f / mean)).sum() for f in p[:, 0])
+
+    assert uncertainty(p) == pytest.approx([expected])
+
+
+def test_semantic_noise_trains_its_networks_from_different_random_states(table):
+    X, y = table
+    networks = LECClassifier(method="standard", max_epochs=2, verbose=0)
+    noise = SemanticNoise(networks, eps=0.2, random_state=0)
+
+    _, noisy = noise.corrupt(X, y)
+
+    assert len(noise.estimators_) == 5
+    assert len({network.random_state for network in noise.estimators_}) == 5
+    assert (noisy != y).sum() == 18
+
+
 def test_symmetric_noise_reaches_every_other_class():
     noise = SymmetricNoise(eps=0.6, random_state=0)
 
     noise.fit_transform(np.arange(3000) % 3)
 
     assert np.allclose(noise.corruption_matrix_, 0.3 + 0.1 * np.eye(3), atol=0.05)
+
+
+def test_the_empirical_matrix_converges_to_the_one_asked_for():
+    distances = []
+    for n_rows in (300, 30_000):
+        noise = MatrixNoise(SEESAW, random_state=0)
+        noise.fit_transform(np.arange(n_rows) % 3)
+        distances.append(np.abs(noise.corruption_matrix_ - SEESAW).max())
+
+    assert distances[1] < 0.01 < distances[0]
+    assert (noise.corruption_matrix_[np.array(SEESAW) == 0] == 0).all()
 
 
 def test_mapping_names_the_classes_that_change():
@@ -57,17 +142,54 @@ def test_mapping_names_the_classes_that_change():
     assert noise.corruption_matrix_.tolist() == [[1.0, 0.0], [0.4, 0.6]]
 
 
-@pytest.mark.parametrize("noise", [SymmetricNoise(random_state=3), AsymmetricNoise(random_state=3)])
-def test_the_same_random_state_gives_the_same_noise_and_leaves_the_labels_alone(noise):
-    y = np.arange(50) % 4
-    before = y.copy()
+@every_noise
+def test_the_same_random_state_gives_the_same_noise_and_leaves_the_input_alone(noise, table):
+    X, y = table
+    X_before, y_before = X.copy(), y.copy()
 
-    X, first = noise.corrupt("anything", y)
-    second = clone(noise).fit_transform(y)
+    X_first, y_first = noise.corrupt(X, y)
+    X_second, y_second = clone(noise).corrupt(X, y)
 
-    assert X == "anything"
-    assert np.array_equal(first, second)
-    assert np.array_equal(y, before)
+    assert np.array_equal(X_first, X_second)
+    assert np.array_equal(y_first, y_second)
+    assert np.array_equal(X, X_before)
+    assert np.array_equal(y, y_before)
+    assert noise.noise_mask_.any()
+    assert np.allclose(noise.corruption_matrix_.sum(axis=1), 1)
+
+
+@every_noise
+@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize("container", [np.asarray, torch.from_numpy, pd.DataFrame], ids=["array", "tensor", "frame"])
+def test_labels_and_inputs_of_any_kind(noise, table, container, words):
+    X, codes = table
+    y = np.array(["ant", "bee", "cat"])[codes] if words else codes
+
+    X_noisy, y_noisy = clone(noise).corrupt(container(X), y)
+
+    assert type(X_noisy) is type(container(X))
+    assert set(y_noisy) <= set(y)
+    assert len(y_noisy) == 90
+
+
+@every_noise
+def test_the_repr_shows_the_parameters(noise):
+    assert "random_state=3" in repr(noise)
+
+
+def test_label_noises_transform_the_target_as_label_encoder_does():
+    y = np.arange(20) % 4
+    noise = SymmetricNoise(eps=0.5, random_state=0).fit(y)
+
+    assert noise.classes_.tolist() == [0, 1, 2, 3]
+    assert np.array_equal(noise.transform(y), clone(noise).fit_transform(y))
+
+
+def test_open_set_noise_leaves_alone_what_is_only_transformed():
+    noise = OpenSetNoise(np.ones((5, 2)), eps=0.5, random_state=0)
+    noise.fit_transform(np.zeros((4, 2)))
+
+    assert not noise.transform(np.zeros((4, 2))).any()
 
 
 @pytest.mark.parametrize(
@@ -76,10 +198,26 @@ def test_the_same_random_state_gives_the_same_noise_and_leaves_the_labels_alone(
         (SymmetricNoise(eps=1.0), [0, 1], r"eps must lie in \[0, 1\)"),
         (SymmetricNoise(eps=20), [0, 1], r"for 20 % wrong labels write eps=0\.2"),
         (AsymmetricNoise(eps=-0.1), [0, 1], r"eps must lie in \[0, 1\)"),
+        (OpenSetNoise(np.ones((5, 1)), eps=1), [0, 1], r"eps must lie in \[0, 1\)"),
+        (SemanticNoise(LogisticRegression(), eps=1), [0, 1], r"eps must lie in \[0, 1\)"),
         (SymmetricNoise(), [1, 1], "one class only"),
+        (AsymmetricNoise(), [1, 1], "one class only"),
+        (MatrixNoise(np.eye(2)), [1, 1], "one class only"),
+        (SemanticNoise(LogisticRegression()), [1, 1], "one class only"),
         (AsymmetricNoise(mapping={0: 7}), [0, 1], "mapping names the label 7"),
+        (MatrixNoise([[0.5, 0.5]]), [0, 1], r"corruption_matrix must be square.*got shape \(1, 2\)"),
+        (MatrixNoise([[0.5, 0.6], [0, 1]]), [0, 1], r"sum to 1 in each row.*got row sums \[1.1, 1.0\]"),
+        (MatrixNoise([[1.5, -0.5], [0, 1]]), [0, 1], "must hold probabilities"),
+        (MatrixNoise(np.eye(3)), [0, 1], "corruption_matrix is for 3 classes, but y has 2"),
+        (OpenSetNoise(np.ones((1, 1)), eps=0.9), [0, 1] * 2, "X_ood has 1 rows, but eps=0.9 of 4 rows needs 3"),
+        (OpenSetNoise(np.ones((9, 3)), eps=0.5), [0, 1], r"rows of X_ood have shape \(3,\), but rows of X have shape"),
     ],
 )
 def test_bad_input_is_refused(noise, y, message):
     with pytest.raises(ValueError, match=message):
-        noise.fit_transform(y)
+        noise.corrupt(np.zeros((len(y), 1)), y)
+
+
+def test_an_estimator_without_probabilities_is_refused_with_the_fix():
+    with pytest.raises(TypeError, match=r"LinearSVC has no predict_proba.*CalibratedClassifierCV"):
+        SemanticNoise(LinearSVC()).corrupt(np.zeros((4, 1)), [0, 1, 0, 1])

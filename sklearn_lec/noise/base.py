@@ -1,5 +1,6 @@
 """What all label noises share: the transformer interface, the record of what was changed, and checks."""
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -7,9 +8,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_lec._fractions import decimal_fraction
 from sklearn_lec.validation import check_classes, check_eps
 
-__all__ = ["LabelNoise"]
+__all__ = ["LabelNoise", "corruption_matrix", "n_noisy_rows", "row_count"]
 
 
 class LabelNoise(BaseEstimator, ABC):
@@ -29,7 +31,7 @@ class LabelNoise(BaseEstimator, ABC):
         -------
         self : LabelNoise
         """
-        check_eps(self.eps)
+        self._check_parameters()
         self.classes_ = check_classes(column_or_1d(y), known=None)
         return self
 
@@ -50,7 +52,7 @@ class LabelNoise(BaseEstimator, ABC):
         codes = np.searchsorted(self.classes_, y)
         noisy_codes = self._flip(codes, check_random_state(self.random_state))
         self.noise_mask_ = noisy_codes != codes
-        self.corruption_matrix_ = _corruption_matrix(codes, noisy_codes, len(self.classes_))
+        self.corruption_matrix_ = corruption_matrix(codes, noisy_codes, len(self.classes_))
         return self.classes_[noisy_codes]
 
     def fit_transform(self, y):
@@ -81,14 +83,41 @@ class LabelNoise(BaseEstimator, ABC):
         """
         return X, self.fit_transform(y)
 
+    def _check_parameters(self):
+        check_eps(self.eps)
+
     @abstractmethod
     def _flip(self, codes, rng):
         """Return new class numbers for class numbers, both of shape (n_rows,)."""
 
 
-def _corruption_matrix(codes, noisy_codes, n_classes):
+def corruption_matrix(codes: np.ndarray, noisy_codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the share of each true class (row) that bears each label (column).
+
+    Parameters
+    ----------
+    codes, noisy_codes : int ndarray of shape (n_rows,)
+        Class numbers before and after.
+    n_classes : int
+
+    Returns
+    -------
+    matrix : ndarray of shape (n_classes, n_classes)
+        Each row sums to 1.
+    """
     counts = np.zeros((n_classes, n_classes))
     np.add.at(counts, (codes, noisy_codes), 1)
     # A class without rows has nothing that could be corrupted.
-    counts[counts.sum(axis=1) == 0] = np.eye(n_classes)[counts.sum(axis=1) == 0]
+    empty = counts.sum(axis=1) == 0
+    counts[empty] = np.eye(n_classes)[empty]
     return counts / counts.sum(axis=1, keepdims=True)
+
+
+def n_noisy_rows(n_rows: int, eps: float) -> int:
+    """Return ``floor(eps * n_rows)``, computed on the decimal number that `eps` stands for."""
+    return math.floor(decimal_fraction(eps) * n_rows)
+
+
+def row_count(X) -> int:
+    """Return the number of rows of an array, tensor, frame or list."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)

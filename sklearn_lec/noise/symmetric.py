@@ -1,9 +1,6 @@
 """Symmetric noise: wrong labels that are any of the other classes."""
 
-import math
-
-from sklearn_lec._fractions import decimal_fraction
-from sklearn_lec.noise.base import LabelNoise
+from sklearn_lec.noise.base import LabelNoise, n_noisy_rows
 
 __all__ = ["SymmetricNoise"]
 
@@ -45,7 +42,7 @@ class SymmetricNoise(LabelNoise):
         self.random_state = random_state
 
     def _flip(self, codes, rng):
-        n_changed = math.floor(decimal_fraction(self.eps) * len(codes))
+        n_changed = n_noisy_rows(len(codes), self.eps)
         changed = rng.choice(len(codes), n_changed, replace=False)
         n_classes = len(self.classes_)
         noisy = codes.copy()

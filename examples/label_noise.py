@@ -1,0 +1,76 @@
+"""
+What do the four kinds of label noise look like?
+================================================
+
+Symmetric noise spreads over all classes and asymmetric noise goes to one other class, whatever the image shows.
+Semantic noise confuses classes that look alike, and picks the images that are hard to tell. Open-set noise changes no
+label: it puts images of something else under them. As the paper's Figures A1 and A2, drawn from digits; the foreign
+images are digits turned upside down. Two pictures are written into the folder ``demo-output``.
+"""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import PowerNorm
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
+
+from sklearn_lec.noise import AsymmetricNoise, OpenSetNoise, SemanticNoise, SymmetricNoise
+
+OUTPUT = Path("demo-output")
+
+
+def plot_matrices(noises, path):
+    """Draw the share of each true digit that bears each label."""
+    figure, panels = plt.subplots(1, len(noises), figsize=(12, 3.4), layout="constrained", sharey=True)
+    for axes, (name, (noise, _, _)) in zip(panels, noises.items(), strict=True):
+        image = axes.imshow(noise.corruption_matrix_, cmap="Blues", norm=PowerNorm(0.5, 0, 1))
+        axes.set(title=name, xlabel="given label", xticks=range(10), yticks=range(10))
+    panels[0].set_ylabel("true digit")
+    figure.colorbar(image, ax=panels, label="share")
+    figure.savefig(path, dpi=100)
+
+
+def plot_examples(noises, y, path, *, per_kind=10):
+    """Draw corrupted images of each kind: the label above, and the true digit where it differs."""
+    figure, grid = plt.subplots(len(noises), per_kind, figsize=(12, 6), layout="constrained")
+    rng = np.random.RandomState(0)
+    for row, (name, (noise, X_noisy, y_noisy)) in zip(grid, noises.items(), strict=True):
+        examples = rng.choice(np.flatnonzero(noise.noise_mask_), per_kind, replace=False)
+        for axes, index in zip(row, examples, strict=True):
+            axes.imshow(X_noisy[index].reshape(8, 8), cmap="gray_r")
+            truth = f"true {y[index]}" if y[index] != y_noisy[index] else "no digit"
+            axes.set_title(f"given {y_noisy[index]}\n{truth}", fontsize=8)
+            axes.set(xticks=[], yticks=[])
+        row[0].set_ylabel(name)
+    figure.savefig(path, dpi=100)
+
+
+def main():
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    upside_down = X.reshape(-1, 8, 8)[:, ::-1].reshape(X.shape)
+    kinds = {
+        "symmetric": SymmetricNoise(eps=0.2, random_state=0),
+        "asymmetric": AsymmetricNoise(eps=0.2, random_state=0),
+        "semantic": SemanticNoise(MLPClassifier(max_iter=200, early_stopping=True), eps=0.2, random_state=0),
+        "open-set": OpenSetNoise(upside_down, eps=0.2, random_state=0),
+    }
+    noises = {name: (noise, *noise.corrupt(X, y)) for name, noise in kinds.items()}
+
+    OUTPUT.mkdir(exist_ok=True)
+    plot_matrices(noises, OUTPUT / "corruption-matrices.png")
+    plot_examples(noises, y, OUTPUT / "corrupted-images.png")
+    for name, (noise, _, y_noisy) in noises.items():
+        print(
+            f"{name:<11} {noise.noise_mask_.sum()} of {len(y)} rows changed, {(y_noisy != y).sum()} of them in the label"
+        )
+    print(f"\nPictures: {OUTPUT / 'corruption-matrices.png'}, {OUTPUT / 'corrupted-images.png'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Noise inside the tools that people use: a classifier that is fitted on noisy data, and a sampler."""
+
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["NoiseSampler", "NoisyLabelClassifier"]
+
+
+def _estimator_has(name):
+    def check(self):
+        getattr(getattr(self, "estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Fit a classifier on data with noise, and leave the data to predict and score alone.
+
+    What `TransformedTargetRegressor` is to target transformers, this is to noise. In `cross_val_score` and
+    `GridSearchCV` training folds are noisy and test folds are clean, which is how robustness is measured.
+
+    Parameters
+    ----------
+    estimator : classifier
+    noise : SymmetricNoise, AsymmetricNoise, MatrixNoise, OpenSetNoise or SemanticNoise
+        Anything with ``corrupt(X, y) -> X, y``.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted on the noisy data. Its own fitted attributes can be reached through this object too, for example
+        ``clean_mask_``, ``history`` and ``classes_``.
+    noise_ : noise
+        The copy of `noise` that corrupted the training data.
+    noise_mask_ : bool ndarray of shape (n_rows,)
+        The rows of the training data that were changed.
+    y_noisy_ : ndarray of shape (n_rows,)
+        The labels that the classifier was fitted on.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn_lec.noise import SymmetricNoise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> noisy = NoisyLabelClassifier(KNeighborsClassifier(1), SymmetricNoise(eps=0.4, random_state=0))
+    >>> bool(cross_val_score(noisy, X, y).mean() < 0.8)
+    True
+    """
+
+    def __init__(self, estimator, noise):
+        self.estimator = estimator
+        self.noise = noise
+
+    def fit(self, X, y, **fit_params):
+        """Corrupt X or y, and fit the classifier on the result.
+
+        Parameters
+        ----------
+        X : array-like, Tensor or DataFrame of n_rows rows
+        y : array-like of shape (n_rows,)
+            The right labels.
+        **fit_params : dict
+            Passed to the ``fit`` of the classifier.
+
+        Returns
+        -------
+        self : NoisyLabelClassifier
+        """
+        self.noise_ = clone(self.noise)
+        X, self.y_noisy_ = self.noise_.corrupt(X, y)
+        self.estimator_ = clone(self.estimator).fit(X, self.y_noisy_, **fit_params)
+        return self
+
+    def predict(self, X):
+        """Return the labels that the classifier predicts.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X)
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X):
+        """Return the probability that the classifier gives each class.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        """
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict_proba(X)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X):
+        """Return the decision values of the classifier.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        values : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        """
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.decision_function(X)
+
+    def __getattr__(self, name):
+        # Fitted attributes only; everything else has to fail as it would on any estimator.
+        if name == "noise_mask_" and "noise_" in vars(self):
+            return self.noise_.noise_mask_
+        if (name == "history" or name.endswith("_")) and not name.startswith("_") and "estimator_" in vars(self):
+            return getattr(self.estimator_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        estimator_tags = get_tags(self.estimator)
+        tags.classifier_tags = estimator_tags.classifier_tags
+        tags.input_tags = estimator_tags.input_tags
+        tags.non_deterministic = estimator_tags.non_deterministic
+        return tags
+
+
+class NoiseSampler(BaseEstimator):
+    """Make a noise a step of imbalanced-learn's `Pipeline`.
+
+    That pipeline calls ``fit_resample`` while fitting and passes the step over while predicting; it refuses steps that
+    have both ``fit_resample`` and ``transform``, as noises would.
+
+    Parameters
+    ----------
+    noise : SymmetricNoise, AsymmetricNoise, MatrixNoise, OpenSetNoise or SemanticNoise
+
+    Attributes
+    ----------
+    noise_ : noise
+        The copy of `noise` that corrupted the data.
+
+    Examples
+    --------
+    >>> from sklearn_lec.noise import SymmetricNoise
+    >>> X, y = NoiseSampler(SymmetricNoise(eps=0.5, random_state=0)).fit_resample([[1], [2]], [0, 1])
+    >>> y
+    array([0, 0])
+    """
+
+    def __init__(self, noise):
+        self.noise = noise
+
+    def fit_resample(self, X, y):
+        """Return X and y with noise.
+
+        Parameters
+        ----------
+        X : array-like, Tensor or DataFrame of n_rows rows
+        y : array-like of shape (n_rows,)
+
+        Returns
+        -------
+        X_noisy : like X
+        y_noisy : array-like of shape (n_rows,)
+        """
+        self.noise_ = clone(self.noise)
+        return self.noise_.corrupt(X, y)

@@ -1,0 +1,157 @@
+"""Training folds noisy, test folds clean: noise inside the tools that people use."""
+
+import pickle
+
+import numpy as np
+import pytest
+from imblearn.pipeline import make_pipeline as make_imblearn_pipeline
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.metrics import label_precision_score, label_recall_score
+from sklearn_lec.noise import (
+    AsymmetricNoise,
+    MatrixNoise,
+    NoiseSampler,
+    NoisyLabelClassifier,
+    OpenSetNoise,
+    SemanticNoise,
+    SymmetricNoise,
+)
+
+EVERY_NOISE = [
+    SymmetricNoise(eps=0.4, random_state=0),
+    AsymmetricNoise(eps=0.4, random_state=0),
+    MatrixNoise(0.7 * np.eye(3) + 0.1, random_state=0),
+    OpenSetNoise(50.0 + np.arange(360).reshape(90, 4), eps=0.4, random_state=0),
+    SemanticNoise(LogisticRegression(), eps=0.4, random_state=0),
+]
+every_noise = pytest.mark.parametrize("noise", EVERY_NOISE, ids=lambda noise: type(noise).__name__)
+
+
+class FirstNeighbour(KNeighborsClassifier):
+    """Learns by heart, so that its predictions on the training data are its labels."""
+
+    def __init__(self):
+        super().__init__(n_neighbors=1)
+
+
+@every_noise
+def test_the_meta_estimator_fits_on_noise_and_scores_on_what_it_is_given(noise, table):
+    X, y = table
+    noisy = NoisyLabelClassifier(FirstNeighbour(), noise).fit(X, y)
+
+    X_corrupt, y_corrupt = clone(noise).corrupt(X, y)
+
+    assert np.array_equal(noisy.estimator_.predict(X_corrupt), y_corrupt)
+    assert noisy.noise_mask_.sum() > 0
+    assert noisy.score(X, y) == pytest.approx((noisy.estimator_.predict(X) == y).mean())
+
+
+@every_noise
+def test_a_noise_is_a_step_of_imbalanced_learns_pipeline(noise, table):
+    X, y = table
+    X_corrupt, y_corrupt = clone(noise).corrupt(X, y)
+
+    pipeline = make_imblearn_pipeline(NoiseSampler(noise), FirstNeighbour()).fit(X, y)
+
+    assert np.array_equal(pipeline.predict(X_corrupt), y_corrupt)
+    assert np.array_equal(pipeline.predict(X), FirstNeighbour().fit(X_corrupt, y_corrupt).predict(X))
+
+
+def test_open_set_noise_is_a_step_of_a_plain_pipeline(table):
+    X, y = table
+    pipeline = make_pipeline(OpenSetNoise(np.full((90, 4), 50.0), eps=0.4, random_state=0), FirstNeighbour())
+
+    pipeline.fit(X, y)
+
+    assert (pipeline[-1]._fit_X == 50).all(axis=1).sum() == 36
+    assert np.array_equal(pipeline[0].transform(X), X)
+
+
+def test_fitted_attributes_of_the_estimator_are_passed_on(table, quick):
+    X, y = table
+    noisy = NoisyLabelClassifier(LECClassifier(eps=0.2, **quick), SymmetricNoise(random_state=0)).fit(X, y)
+
+    assert np.array_equal(noisy.clean_mask_, noisy.estimator_.clean_mask_)
+    assert len(noisy.history) == 3
+    assert noisy.classes_.tolist() == [0, 1, 2]
+    assert noisy.noise_mask_.sum() == 18
+    assert np.array_equal(noisy.y_noisy_ != y, noisy.noise_mask_)
+    assert label_precision_score(noisy) == label_precision_score(noisy.clean_mask_, noisy.noise_mask_)
+    assert label_recall_score(noisy) == label_recall_score(noisy.clean_mask_, noisy.noise_mask_)
+
+
+def test_an_unfitted_meta_estimator_has_no_fitted_attributes():
+    noisy = NoisyLabelClassifier(LECClassifier(), SymmetricNoise())
+
+    for name in ("clean_mask_", "noise_mask_", "history", "estimator_", "anything"):
+        assert not hasattr(noisy, name)
+
+
+def test_what_the_estimator_cannot_do_the_meta_estimator_cannot_either(table):
+    svm = NoisyLabelClassifier(LinearSVC(), SymmetricNoise(random_state=0)).fit(*table)
+
+    assert not hasattr(svm, "predict_proba")
+    assert svm.decision_function(table[0]).shape == (90, 3)
+
+
+def test_parameters_of_noise_and_estimator_are_reached_by_name():
+    noisy = NoisyLabelClassifier(LECClassifier(), SymmetricNoise())
+
+    noisy.set_params(noise__eps=0.4, estimator__M=9)
+
+    assert (noisy.noise.eps, noisy.estimator.M) == (0.4, 9)
+
+
+def test_the_meta_estimator_survives_pickle(table, quick):
+    noisy = NoisyLabelClassifier(LECClassifier(**quick), SymmetricNoise(random_state=0)).fit(*table)
+
+    copy = pickle.loads(pickle.dumps(noisy))
+
+    assert np.array_equal(copy.clean_mask_, noisy.clean_mask_)
+
+
+def test_cross_validation_scores_on_clean_labels(table):
+    X, y = table
+    y = np.arange(90) % 3
+    heart = NoisyLabelClassifier(FirstNeighbour(), SymmetricNoise(eps=0.6, random_state=0))
+
+    scores = cross_val_score(heart, X, y, cv=3)
+
+    assert scores.mean() == pytest.approx(0.4, abs=0.15)
+
+
+def test_the_meta_estimator_is_a_step_of_a_plain_pipeline(table, quick):
+    X, y = table
+    noisy = NoisyLabelClassifier(LECClassifier(**quick), AsymmetricNoise(random_state=0))
+
+    pipeline = make_pipeline(StandardScaler(), noisy).fit(X, y)
+
+    assert pipeline.predict_proba(X).shape == (90, 3)
+
+
+def test_a_grid_over_noise_and_method_ranks_ltec_far_ahead_at_sixty_percent():
+    X, y = load_digits(return_X_y=True)
+    classifier = LECClassifier(eps=0.6, max_epochs=40, verbose=0, random_state=0)
+    grid = [
+        {"noise__eps": [eps], "estimator__eps": [eps], "estimator__method": ["standard", "ltec"]} for eps in (0.2, 0.6)
+    ]
+
+    search = GridSearchCV(
+        NoisyLabelClassifier(classifier, SymmetricNoise(random_state=0)), grid, cv=3, n_jobs=2, refit=False
+    ).fit(X / 16, y)
+
+    score = {
+        (params["noise__eps"], params["estimator__method"]): mean
+        for params, mean in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+    }
+    assert score[0.6, "ltec"] > score[0.6, "standard"] + 0.15
+    assert score[0.2, "ltec"] > 0.9
