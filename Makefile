@@ -2,7 +2,7 @@
 # make test   sets everything up and runs the tests
 # make lint   checks style and formatting
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 

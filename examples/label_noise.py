@@ -66,9 +66,8 @@ def main():
     plot_matrices(noises, OUTPUT / "corruption-matrices.png")
     plot_examples(noises, y, OUTPUT / "corrupted-images.png")
     for name, (noise, _, y_noisy) in noises.items():
-        print(
-            f"{name:<11} {noise.noise_mask_.sum()} of {len(y)} rows changed, {(y_noisy != y).sum()} of them in the label"
-        )
+        n_rows, n_labels = noise.noise_mask_.sum(), (y_noisy != y).sum()
+        print(f"{name:<11} {n_rows} of {len(y)} rows changed, {n_labels} of them in the label")
     print(f"\nPictures: {OUTPUT / 'corruption-matrices.png'}, {OUTPUT / 'corrupted-images.png'}")
 
 

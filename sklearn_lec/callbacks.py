@@ -62,9 +62,11 @@ class LinearDecay(Callback):
         epoch = len(net.history) - 1 - self.epochs_before_
         weight = self.weight(epoch, n_epochs=net.max_epochs)
         for group in net.optimizer_.param_groups:
-            # Kept in the group, so that they come along in the optimizer's state_dict.
-            lr = group.setdefault("initial_lr", group["lr"])
-            group["lr"] = lr * (weight + (1 - weight) * self.lr)
+            # Kept in the group, so that they come along in the optimizer's state_dict. A learning rate that is not the
+            # one set here was set by the user, and the fall goes on from there.
+            if group["lr"] != group.get("decayed_lr"):
+                group["initial_lr"] = group["lr"]
+            group["lr"] = group["decayed_lr"] = group["initial_lr"] * (weight + (1 - weight) * self.lr)
             if self.beta1 is not None and "betas" in group:
                 beta1 = group.setdefault("initial_beta1", group["betas"][0])
                 group["betas"] = (weight * beta1 + (1 - weight) * self.beta1, group["betas"][1])
@@ -74,8 +76,9 @@ class LinearDecay(Callback):
         for group in net.optimizer_.param_groups:
             if "initial_beta1" in group:
                 group["betas"] = (group.pop("initial_beta1"), group["betas"][1])
-            if "initial_lr" in group and not self.steps_aside_:
-                group["lr"] = group.pop("initial_lr")
+            if "decayed_lr" in group:
+                initial_lr, decayed_lr = group.pop("initial_lr"), group.pop("decayed_lr")
+                group["lr"] = initial_lr if group["lr"] == decayed_lr else group["lr"]
 
 
 class LabelQuality(Callback):

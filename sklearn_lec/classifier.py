@@ -14,13 +14,15 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from sklearn_lec.callbacks import LinearDecay
-from sklearn_lec.data import LabelCodes, labels_of, matching, module_arguments, row_shape
+from sklearn_lec.data import module_arguments, row_shape
 from sklearn_lec.device import AutoDeviceMixin
+from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 from sklearn_lec.methods import METHODS
+from sklearn_lec.methods.parameters import check_parameters
 from sklearn_lec.modules import MLP, Committee
 from sklearn_lec.randomness import RandomStream
 from sklearn_lec.training import ConsensusTrainingMixin
-from sklearn_lec.validation import check_classes, check_criterion, check_inputs, check_labels, check_parameters
+from sklearn_lec.validation import check_classes, check_criterion, check_inputs, check_labels
 
 __all__ = ["LECClassifier"]
 
@@ -199,19 +201,22 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
 
     def initialize_module(self):
         """Build the method, and as many networks as it trains."""
-        check_parameters(method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
+        check_parameters(METHODS, method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
         self.eps_ = self.eps
         self.method_ = METHODS[self.method](eps=self.eps, M=self._integral_m(), T_w=self.T_w)
         n_networks = self.method_.n_networks
         if n_networks == 1:
-            self.module_ = self._new_network()
+            with self._random_numbers(restart=False):
+                self.module_ = self._new_network()
             return self
         if isinstance(self.module, nn.Module):
             raise TypeError(
                 f"method={self.method!r} trains {n_networks} networks that start from different weights, but module is "
-                f"an instance. Pass the class: module={type(self.module).__name__}, its arguments as module__name=..."
+                f"an instance of {type(self.module).__name__}. Pass what makes a new one: the class, its arguments as "
+                "module__name=..., or a function that returns the network."
             )
-        self.module_ = Committee(self._new_network() for _ in range(n_networks))
+        with self._random_numbers(restart=False):
+            self.module_ = Committee(self._new_network() for _ in range(n_networks))
         return self
 
     def _integral_m(self):
@@ -230,7 +235,8 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
     def get_all_learnable_params(self):
         """Yield names and parameters; those of a committee bear the names that they have in their own network."""
         for name, parameter in super().get_all_learnable_params():
-            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name), parameter
+            in_committee = self.method_.n_networks > 1
+            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_committee else name, parameter
 
     def _random_numbers(self, *, restart):
         if self.random_state is None:
@@ -250,7 +256,8 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         X : array-like, Tensor, DataFrame, dict of arrays or map-style Dataset of n_rows rows
             Floats of any precision are cast to that of the network batch by batch; integers are passed on as they are.
         y : array-like of shape (n_rows,), default=None
-            Labels of any kind. May be None if X is a Dataset that yields (x, y).
+            Labels of any kind. May be None if X is a Dataset that yields (x, y), and otherwise takes the place of the
+            labels that the Dataset yields.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 
@@ -277,7 +284,7 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         """
         is_fit = fit_params.get("_routing_method") == "fit"
         from_scratch = not self.initialized_ or (is_fit and not self.warm_start)
-        check_parameters(method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
+        check_parameters(METHODS, method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
         epochs_done = 0 if from_scratch else self.method_.epoch
         if is_fit and METHODS[self.method].filters and self.T_w >= epochs_done + self.max_epochs:
             warnings.warn(
@@ -287,13 +294,14 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
             )
         with self._random_numbers(restart=from_scratch):
             X, y = self._examine(X, y, classes=classes, from_scratch=from_scratch)
+            if METHODS[self.method].filters:
+                criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
+                check_criterion(criterion, n_classes=len(self.classes_inferred_))
             if from_scratch:
                 self.initialize()
             else:
                 self._adopt_parameters()
-            if self.method_.filters:
-                self._check_criterion()
-            self._warned_of_losses_ = False
+            self._warned_of_ = frozenset()
             try:
                 return super().partial_fit(X, y, **fit_params)
             finally:
@@ -307,22 +315,22 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
                 f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
                 "(x, y) brings its own labels."
             )
-        y = check_labels(labels_of(X) if y is None else y, n_rows=n_rows)
-        known = classes if classes is not None else self.classes
-        if known is None and not from_scratch:
-            known = vars(self).get("classes_inferred_")
+        if y is None:
+            y = check_labels(labels_of(X), n_rows=n_rows)
+        else:
+            y = check_labels(y, n_rows=n_rows)
+            X = Relabelled(X, y) if isinstance(X, Dataset) else X
+        learned = None if from_scratch else vars(self).get("classes_inferred_")
+        known = classes if classes is not None else self.classes if self.classes is not None else learned
+        if learned is not None and not np.array_equal(known, learned):
+            raise ValueError(
+                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
+                "which the outputs of the network belong. Call fit to start with other classes."
+            )
         self.classes_inferred_ = check_classes(y, known=known)
         self.label_codes_ = LabelCodes(self.classes_inferred_)
         self.module_arguments_ = module_arguments(row_shape(X), len(self.classes_inferred_))
         return X, y
-
-    def _check_criterion(self):
-        check_criterion(
-            self.criterion_,
-            lambda outputs, labels: self._row_losses([outputs], labels)[0],
-            n_classes=len(self.classes_inferred_),
-            like=matching(torch.zeros(1), self.module_),
-        )
 
     def check_data(self, X, y):
         """Do nothing: X and y have been examined before the network was built."""

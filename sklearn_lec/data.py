@@ -6,24 +6,22 @@ import numpy as np
 import skorch.dataset
 import torch
 from skorch.dataset import unpack_data
-from skorch.utils import to_numpy
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, TensorDataset, default_collate
 
 __all__ = [
     "Batch",
-    "LabelCodes",
     "NumberedBatches",
     "NumberedRows",
+    "arrays_in_memory",
     "finite_rows",
-    "labels_of",
+    "innermost",
     "matching",
     "module_arguments",
     "numbered_batches",
     "row_shape",
     "rows_within",
     "take",
-    "unknown_label_error",
 ]
 
 
@@ -67,8 +65,8 @@ class NumberedRows(Dataset):
         self.positions = None
         self.arrays = None
         if collate_fn is None:
-            source, self.positions = _innermost(dataset)
-            self.arrays = _arrays_in_memory(source)
+            source, self.positions = innermost(dataset)
+            self.arrays = arrays_in_memory(source)
 
     def __len__(self):
         return len(self.dataset)
@@ -132,52 +130,14 @@ def numbered_batches(dataset: Dataset, loader_class: Callable, *, rows: np.ndarr
     -------
     batches : NumberedBatches
     """
-    if arguments.keys() & {"sampler", "batch_sampler"}:
+    if arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None:
         arguments.pop("shuffle")
-    if "batch_sampler" in arguments:
+    if arguments.get("batch_sampler") is not None:
         arguments.pop("batch_size")
     if arguments.get("batch_size") == -1:
         arguments["batch_size"] = len(dataset)
     numbered = NumberedRows(dataset, rows=rows, collate_fn=arguments.pop("collate_fn", None))
     return NumberedBatches(loader_class(numbered, collate_fn=_as_is, **arguments))
-
-
-class LabelCodes:
-    """Turn labels into class numbers, batch by batch.
-
-    Parameters
-    ----------
-    classes : array of shape (n_classes,)
-        The labels in ascending order.
-
-    Examples
-    --------
-    >>> LabelCodes(np.array(["cat", "dog"]))(np.array(["dog", "cat"]))
-    tensor([1, 0])
-    """
-
-    def __init__(self, classes: np.ndarray):
-        self.classes = classes
-        self.are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(len(classes)))
-
-    def __call__(self, y) -> torch.Tensor:
-        """Return the class number of each label."""
-        if self.are_codes:
-            return y.long() if isinstance(y, Tensor) else torch.from_numpy(np.asarray(y).astype(np.int64))
-        y = to_numpy(y)
-        codes = np.searchsorted(self.classes, y).clip(max=len(self.classes) - 1)
-        unknown = self.classes[codes] != y
-        if unknown.any():
-            raise unknown_label_error(y[unknown], self.classes)
-        return torch.from_numpy(codes)
-
-
-def unknown_label_error(unknown: np.ndarray, classes: np.ndarray) -> ValueError:
-    """Return the error to raise for labels that are not among the classes."""
-    return ValueError(
-        f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes {classes.tolist()}. Name every "
-        "class that will ever occur with the parameter classes."
-    )
 
 
 def take(data, at):
@@ -246,7 +206,9 @@ def finite_rows(losses: Tensor, X) -> Tensor:
     if finite.any():
         return finite
     parts = list(X.values()) if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else [X]
-    inputs = [torch.as_tensor(part, device=losses.device).flatten(1).isfinite().all(dim=1) for part in parts]
+    inputs = [
+        torch.as_tensor(part, device=losses.device).reshape(len(part), -1).isfinite().all(dim=1) for part in parts
+    ]
     return torch.stack(inputs).all(dim=0)
 
 
@@ -270,17 +232,6 @@ def rows_within(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None:
         rows = np.asarray(dataset.indices)[rows]
         dataset = dataset.dataset
     return rows
-
-
-def labels_of(dataset: Dataset) -> np.ndarray:
-    """Return the label of every row of a data set, without loading its inputs if that can be avoided."""
-    source, positions = _innermost(dataset)
-    arrays = _arrays_in_memory(source)
-    labels = arrays[1] if arrays is not None else _known_targets(source)
-    if labels is None:
-        return np.asarray([_scalar(dataset[row][1]) for row in range(len(dataset))])
-    labels = to_numpy(labels) if isinstance(labels, torch.Tensor) else np.asarray(labels)
-    return labels if positions is None else labels[positions]
 
 
 def row_shape(X) -> tuple[int, ...] | None:
@@ -322,8 +273,11 @@ def module_arguments(shape: tuple[int, ...] | None, num_classes: int) -> dict[st
     return arguments
 
 
-def _innermost(dataset):
-    # Only plain Subsets are looked through: a subclass may do more than pick rows.
+def innermost(dataset: Dataset) -> tuple[Dataset, np.ndarray | None]:
+    """Return the data set that Subsets pick from, and the positions that they pick; None for all.
+
+    Only plain Subsets are looked through: a subclass may do more than pick rows.
+    """
     positions = None
     while type(dataset) is Subset:
         indices = np.asarray(dataset.indices)
@@ -332,24 +286,13 @@ def _innermost(dataset):
     return dataset, positions
 
 
-def _arrays_in_memory(dataset):
+def arrays_in_memory(dataset: Dataset) -> tuple | None:
+    """Return X and y if the data set does nothing but index them, else None."""
     if type(dataset) is skorch.dataset.Dataset:
         return dataset.X, dataset.y
     if type(dataset) is TensorDataset and len(dataset.tensors) == 2:
         return dataset.tensors
     return None
-
-
-def _known_targets(dataset):
-    # torchvision's data sets list their labels; a target_transform would make that list differ from what they yield.
-    targets = getattr(dataset, "targets", None)
-    if targets is None or getattr(dataset, "target_transform", None) is not None or len(targets) != len(dataset):
-        return None
-    return targets if _scalar(targets[0]) == _scalar(dataset[0][1]) else None
-
-
-def _scalar(label):
-    return label.item() if isinstance(label, (torch.Tensor, np.generic)) else label
 
 
 def _as_is(batch):

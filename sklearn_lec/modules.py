@@ -1,12 +1,10 @@
 """Networks: the paper's 9-layer CNN and ResNet-20, an MLP for tables, and several networks in one."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 __all__ = ["MLP", "Committee", "Conv9", "GaussianNoise", "ResNet20"]
 
@@ -219,44 +217,6 @@ class Committee(nn.Module):
     def forward(self, *args, **kwargs) -> Tensor:
         """Return the outputs of all networks, shape (n_rows, n_networks, n_outputs)."""
         return torch.stack([network(*args, **kwargs) for network in self.networks], dim=1)
-
-
-@contextmanager
-def untracked_batchnorm(module: nn.Module):
-    """Let batch norm use the statistics of the batch without adding them to its running statistics."""
-    with _batchnorm_attribute(module, "track_running_stats", False):
-        yield
-
-
-@contextmanager
-def batchnorm_in_evaluation(module: nn.Module):
-    """Let batch norm use its running statistics, whatever the mode of the rest."""
-    with _batchnorm_attribute(module, "training", False):
-        yield
-
-
-def mend_batchnorm(module: nn.Module) -> None:
-    """Start running statistics afresh where a non-finite batch has spoilt them."""
-    for layer in _batchnorm_layers(module):
-        if layer.running_mean is not None and not (layer.running_mean + layer.running_var).isfinite().all():
-            layer.reset_running_stats()
-
-
-def _batchnorm_layers(module):
-    return [layer for layer in module.modules() if isinstance(layer, _BatchNorm)]
-
-
-@contextmanager
-def _batchnorm_attribute(module, name, value):
-    layers = _batchnorm_layers(module)
-    before = [getattr(layer, name) for layer in layers]
-    try:
-        for layer in layers:
-            setattr(layer, name, value)
-        yield
-    finally:
-        for layer, old in zip(layers, before, strict=True):
-            setattr(layer, name, old)
 
 
 def _conv_layers(in_channels, widths, *, padding):

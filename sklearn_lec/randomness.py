@@ -2,6 +2,7 @@
 
 import random
 from contextlib import contextmanager
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -30,12 +31,16 @@ class RandomStream:
     """
 
     def __init__(self, random_state):
-        if isinstance(random_state, np.random.RandomState):
-            random_state = random_state.randint(np.iinfo(np.int32).max)
-        check_random_state(random_state)  # for its error message
-        self._seed = int(random_state)
+        generator = check_random_state(random_state)
+        is_seed = isinstance(random_state, Integral)
+        self._seed = int(random_state) if is_seed else generator.randint(np.iinfo(np.int32).max)
         self._state = None
         self._is_active = False
+
+    def __getstate__(self):
+        # A copy made inside a block begins where the block stands, and is not inside a block itself.
+        state = _global_state() if self._is_active else self._state
+        return vars(self) | {"_state": state, "_is_active": False}
 
     @property
     def is_active(self) -> bool:
@@ -66,7 +71,7 @@ class RandomStream:
 
 def _global_state():
     state = {"torch": torch.get_rng_state(), "numpy": np.random.get_state(), "python": random.getstate()}
-    if torch.cuda.is_available():
+    if torch.cuda.is_initialized():  # asking would initialize it, in every worker of a search on the CPU too
         state["cuda"] = torch.cuda.get_rng_state_all()
     if torch.backends.mps.is_available():
         state["mps"] = torch.mps.get_rng_state()
@@ -78,7 +83,7 @@ def _set_global_state(state):
     np.random.set_state(state["numpy"])
     random.setstate(state["python"])
     # A stream may have been pickled on a machine with other devices.
-    if "cuda" in state and torch.cuda.device_count() == len(state["cuda"]):
+    if torch.cuda.is_initialized() and len(state.get("cuda", ())) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(state["cuda"])
     if "mps" in state and torch.backends.mps.is_available():
         torch.mps.set_rng_state(state["mps"])

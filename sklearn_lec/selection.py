@@ -6,7 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from sklearn_lec._fractions import decimal_fraction
+from sklearn_lec.shares import decimal_fraction
 
 __all__ = ["KeptRows", "TemporalConsensus", "small_loss_count", "small_loss_mask"]
 

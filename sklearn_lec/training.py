@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from sklearn_lec.data import finite_rows, matching, numbered_batches, rows_within, take
-from sklearn_lec.modules import batchnorm_in_evaluation, mend_batchnorm, untracked_batchnorm
-from sklearn_lec.validation import check_outputs, one_loss_per_row
+from sklearn_lec.switches import batchnorm_in_evaluation, mend_batchnorm, one_loss_per_row, untracked_batchnorm
+from sklearn_lec.validation import check_outputs
 
 __all__ = ["ConsensusTrainingMixin"]
 
@@ -24,8 +24,14 @@ class ConsensusTrainingMixin:
 
     _rows_ = None
     _fit_params_ = {}
-    _nothing_to_learn_ = False
+    _kept_in_epoch_ = None
     _whole_ = None
+    _warned_of_ = frozenset()
+
+    def __getstate__(self):
+        # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
+        passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_"}
+        return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
         """Split into training and validation sets, and note which rows of X are for training."""
@@ -37,12 +43,18 @@ class ConsensusTrainingMixin:
                 f"train_split returned a {type(dataset_train).__name__} whose rows cannot be traced back to X. It must "
                 "return the data set it was given, or a torch.utils.data.Subset of it."
             )
-        identity = joblib.hash((self.label_codes_(y).numpy(), rows))
-        if self.method_.kept is None or identity != vars(self).get("rows_identity_"):
-            device = next((p.device for p in self.module_.parameters()), self.device)
-            self.method_.start(len(self._whole_), training_rows=torch.from_numpy(rows), device=device)
-            self.rows_identity_ = identity
+        self._recognise_rows(rows, y)
         return dataset_train, dataset_valid
+
+    def _recognise_rows(self, rows, y):
+        """Let the method go on with its record if these rows are those that it knows, and else begin a new one."""
+        identity = joblib.hash((self.label_codes_(y).numpy(), rows))
+        if identity != self.method_.rows_identity:
+            device = next((p.device for p in self.module_.parameters()), self.device)
+            training_rows = torch.from_numpy(rows)
+            self.method_.start(len(self._whole_), training_rows=training_rows, identity=identity, device=device)
+        # A checkpoint without the state of the method still tells how long the network has been trained.
+        self.method_.epoch = max(self.method_.epoch, len(self.history))
 
     def get_iterator(self, dataset, training=False):
         """Return an iterator over batches that know their row numbers."""
@@ -54,25 +66,43 @@ class ConsensusTrainingMixin:
             **{"batch_size": self.batch_size, "shuffle": training} | arguments,
         )
 
+    def _every_row_in_order(self, dataset):
+        """Return an iterator that prepares rows as in training, but shows each exactly once."""
+        arguments = self.get_params_for("iterator_train")
+        for name in ("shuffle", "sampler", "batch_sampler", "drop_last"):
+            arguments.pop(name, None)
+        return numbered_batches(
+            dataset,
+            self.iterator_train,
+            rows=rows_within(dataset, self._whole_),
+            **{"batch_size": self.batch_size} | arguments,
+        )
+
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
         """Run an epoch; a training epoch is announced to the method, and its kept rows are recorded."""
         if not training:
             super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
             return
         self.method_.begin_epoch()
-        self._nothing_to_learn_ = False
+        self._kept_in_epoch_ = None
         if self.method_.scope == "epoch" and self.method_.n_votes:
             iterator = self._over_kept_rows(iterator, fit_params)
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
-        self.history.record("rows_kept", self.method_.end_epoch())
+        n_kept = self.method_.end_epoch()
+        self.history.record("rows_kept", n_kept)
+        if n_kept == 0:
+            self._warn_once(
+                f"nothing was learned in epoch {self.method_.epoch}: no row was kept. Voters agreed on none, or "
+                "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size."
+            )
 
     def train_step(self, batch, **fit_params):
         """Train on a batch that knows its row numbers."""
-        self._rows_, self._fit_params_ = batch.rows, fit_params
+        self._rows_, self._fit_params_ = getattr(batch, "rows", None), fit_params
         try:
             step = super().train_step(batch, **fit_params)
         finally:
-            self._rows_ = None
+            self._rows_, self._fit_params_ = None, {}
         return step | {"loss": step["loss"].detach() / self.method_.n_networks}
 
     def infer(self, x, **fit_params):
@@ -89,7 +119,7 @@ class ConsensusTrainingMixin:
 
     def get_loss(self, y_pred, y_true, X=None, training=False):
         """Return the loss: in a training step that of the kept rows summed over networks, else the mean."""
-        y_true = self.label_codes_(y_true)
+        y_true = self.label_codes_(y_true, known=training)
         check_outputs(y_pred, n_rows=len(y_true), n_classes=len(self.label_codes_.classes))
         y_true = y_true.to(y_pred.device)
         if training and self._rows_ is not None:
@@ -98,17 +128,17 @@ class ConsensusTrainingMixin:
 
     def _filtered_loss(self, y_pred, y, X, rows):
         method, outputs = self.method_, _per_network(y_pred)
-        if self._nothing_to_learn_:
-            return self._no_update(self._row_losses(outputs, y))
-        keep = torch.ones(len(outputs), len(y), dtype=torch.bool, device=y.device)
-        if method.scope == "batch" and method.n_votes:
+        keep = torch.ones(1, len(y), dtype=torch.bool, device=y.device)
+        if self._kept_in_epoch_ is not None:
+            keep = self._kept_in_epoch_[rows].unsqueeze(dim=0)
+        elif method.scope == "batch" and method.n_votes:
             losses = self._votes(outputs, y, X)
             if not losses.isfinite().all():
                 return self._loss_of_finite_rows(losses, y, X, rows)
             keep = method.keep(losses, rows)
         loss = self._loss_of_kept_rows(outputs, y, keep)
         if loss is None:
-            return self._no_update(losses)
+            return self._no_update(self._row_losses(outputs, y))
         if not loss.isfinite():
             tells_rows_apart = hasattr(self.criterion_, "reduction")
             losses = self._row_losses(outputs, y) if tells_rows_apart else loss.detach().expand(1, len(y))
@@ -135,22 +165,27 @@ class ConsensusTrainingMixin:
         return torch.cat(losses)
 
     def _loss_of_kept_rows(self, outputs, y, keep):
+        kept_rows = [mask.nonzero().flatten() for mask in keep]  # once for all networks if the mask is the same
+        kept_rows = kept_rows * len(outputs) if len(keep) == 1 else kept_rows
         loss = None
-        for output, kept, n_kept in zip(outputs, keep, keep.sum(dim=1).tolist(), strict=True):
-            if n_kept == 0:
+        for output, kept in zip(outputs, kept_rows, strict=True):
+            if len(kept) == 0:
                 continue
             # Where nothing is left out, the step is bit for bit the one of skorch.
-            part = self._criterion_loss(*((output, y) if n_kept == len(y) else (output[kept], y[kept])))
+            part = self._criterion_loss(*((output, y) if len(kept) == len(y) else (output[kept], y[kept])))
             loss = part if loss is None else loss + part
         return loss
 
     def _loss_of_finite_rows(self, losses, y, X, rows):
-        # A second pass without the bad rows, because even with weight zero they would turn the gradient into NaN.
         finite = finite_rows(losses, X)
-        self._warn_of_losses(rows, finite)
+        bad = ~finite if not finite.all() else finite
+        self._warn_of_losses(rows[bad])
         mend_batchnorm(self.module_)
-        if finite.all() or not finite.any():
+        if self.method_.scope == "batch" and self.method_.n_votes:
+            self.method_.keep(losses[:, bad], rows[bad])  # a vote against them, which the method may remember
+        if bad.all():
             return self._no_update(losses)
+        # A second pass without the bad rows, because even with weight zero they would turn the gradient into NaN.
         X = take(X, finite)
         return self._filtered_loss(self.infer(X, **self._fit_params_), y[finite], X, rows[finite])
 
@@ -158,17 +193,18 @@ class ConsensusTrainingMixin:
         """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""
         return (losses[losses.isfinite()].mean() * self.method_.n_networks).requires_grad_()
 
-    def _warn_of_losses(self, rows, finite):
-        if self._warned_of_losses_:
-            return
-        self._warned_of_losses_ = True
-        bad = rows[~finite].tolist() if not finite.all() else rows.tolist()
-        named = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")
-        warnings.warn(
+    def _warn_of_losses(self, rows):
+        named = ", ".join(map(str, rows[:5].tolist())) + (", ..." if len(rows) > 5 else "")
+        self._warn_once(
             f"the loss is NaN or infinite in epoch {self.method_.epoch}, at row(s) {named} of X. Such rows are not "
-            "learned from. Look for extreme values in them, scale X, or lower lr.",
-            stacklevel=2,
+            "learned from. Look for extreme values in them, scale X, or lower lr."
         )
+
+    def _warn_once(self, message):
+        kind = message[:20]
+        if kind not in self._warned_of_:
+            self._warned_of_ |= {kind}
+            warnings.warn(message, stacklevel=2)
 
     def _over_kept_rows(self, iterator, fit_params):
         """Let all rows of the training set vote, and return an iterator over those kept."""
@@ -177,7 +213,7 @@ class ConsensusTrainingMixin:
         # see one class at a time.
         self._set_training(False)
         with torch.no_grad():
-            for batch in self.get_iterator(dataset, training=False):
+            for batch in self._every_row_in_order(dataset):
                 X, y = unpack_data(batch)
                 y_pred = self.infer(X, **fit_params)
                 losses.append(self._row_losses(_per_network(y_pred), self.label_codes_(y).to(y_pred.device)))
@@ -185,16 +221,17 @@ class ConsensusTrainingMixin:
         losses, rows = torch.cat(losses, dim=1), torch.cat(rows)
         finite = losses.isfinite().all(dim=0)
         if not finite.all():
-            self._warn_of_losses(rows, finite)
-        keep = self.method_.keep(losses, rows).all(dim=0)
-        # An empty epoch would leave skorch's callbacks without a loss or a prediction to look at.
-        self._nothing_to_learn_ = not keep.any()
-        if self._nothing_to_learn_ or keep.all():
-            return iterator
-        kept = torch.zeros(len(self._whole_), dtype=torch.bool)
-        kept[rows[keep].cpu()] = True
-        positions = kept.numpy()[rows_within(dataset, self._whole_)].nonzero()[0]
-        return self.get_iterator(Subset(dataset, positions), training=True)
+            self._warn_of_losses(rows[~finite])
+        kept = torch.zeros(len(self._whole_), dtype=torch.bool, device=rows.device)
+        kept[rows] = self.method_.keep(losses, rows).all(dim=0)
+        self._kept_in_epoch_ = kept
+        arguments = self.get_params_for("iterator_train")
+        if arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None:
+            return iterator  # a sampler of the user's counts on the whole set; rows are left out batch by batch
+        positions = kept.cpu().numpy()[rows_within(dataset, self._whole_)].nonzero()[0]
+        over_kept_rows = self.get_iterator(Subset(dataset, positions), training=True) if len(positions) else ()
+        # An epoch without batches would leave skorch's callbacks without a loss or a prediction to look at.
+        return over_kept_rows if len(over_kept_rows) else iterator
 
 
 def _per_network(y_pred: Tensor) -> tuple[Tensor, ...]:

@@ -1,10 +1,6 @@
 """What `LECClassifier` accepts, and what it says when it does not."""
 
-import difflib
-import math
 from collections.abc import Mapping
-from contextlib import contextmanager
-from numbers import Integral, Real
 
 import numpy as np
 import torch
@@ -14,45 +10,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from torch.utils.data import Dataset, IterableDataset
 
-from sklearn_lec.data import unknown_label_error
-from sklearn_lec.methods import METHODS
+from sklearn_lec.labels import unknown_label_error
+from sklearn_lec.switches import one_loss_per_row
 
 __all__ = [
     "check_classes",
     "check_inputs",
     "check_labels",
     "check_outputs",
-    "check_parameters",
-    "one_loss_per_row",
 ]
-
-
-def check_parameters(*, method, eps, M, T_w) -> None:
-    """Raise an error that names the parameter, its value, the rule and the fix if one of them is out of bounds."""
-    if method not in METHODS:
-        close = difflib.get_close_matches(str(method), METHODS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"unknown method {method!r}; {hint}Methods: {', '.join(METHODS)}.")
-    check_eps(eps)
-    if not _is_number(M):
-        raise TypeError(f"M must be a whole number or inf, got {M!r}.")
-    if M != math.inf and not (M >= 1 and M == int(M)):
-        raise ValueError(f"M must be a whole number of at least 1, or inf, got {M!r}. M=1 trusts a single vote.")
-    if M == math.inf and METHODS[method].m_must_be_finite:
-        raise ValueError(f"M=inf does not fit method={method!r}, which runs M networks or passes. Use M=5, or 'ltec'.")
-    if not isinstance(T_w, Integral) or isinstance(T_w, bool):
-        raise TypeError(f"T_w must be a whole number of epochs, got {T_w!r}.")
-    if T_w < 0:
-        raise ValueError(f"T_w must be at least 0, got {T_w}. It counts the epochs before filtering starts.")
-
-
-def check_eps(eps) -> None:
-    """Raise an error if `eps` is not a share in [0, 1)."""
-    if not _is_number(eps):
-        raise TypeError(f"eps must be a number in [0, 1), got {eps!r}.")
-    if not 0 <= eps < 1:
-        hint = f" eps is a fraction: for {eps:g} % wrong labels write eps={eps / 100:g}." if 1 < eps < 100 else ""
-        raise ValueError(f"eps must lie in [0, 1), got {eps!r}.{hint}")
 
 
 def check_inputs(estimator, X, *, reset: bool):
@@ -70,6 +36,10 @@ def check_inputs(estimator, X, *, reset: bool):
     X : ndarray, Tensor, dict of those, or Dataset
         Never a copy of an array or a tensor.
     """
+    if reset:
+        # What an earlier fit on a table left must not outlive it.
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
     if isinstance(X, Dataset):
         if isinstance(X, IterableDataset) or not hasattr(X, "__len__"):
             raise TypeError(
@@ -110,10 +80,18 @@ def _as_array(tensor):
 
 
 def _fits_float32(X):
+    X = _for_torch(X)
     # Batches are cast to float32 one by one: a value that becomes infinite there would surface as a NaN loss.
     if X.dtype == np.float64 and X.size and max(X.max(), -X.min()) > np.finfo(np.float32).max:
         raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
     return X
+
+
+def _for_torch(array):
+    """Return the array in a type that torch knows; a copy only where it has to be."""
+    if array.dtype.kind == "O" or array.dtype == np.longdouble:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def check_labels(y, *, n_rows: int) -> np.ndarray:
@@ -125,7 +103,7 @@ def check_labels(y, *, n_rows: int) -> np.ndarray:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n_rows}, y has {len(y)}.")
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    return y
+    return y.astype(y.dtype.newbyteorder("="), copy=False)
 
 
 def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:
@@ -144,7 +122,7 @@ def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:
     classes = found if known is None else known
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only, {classes.tolist()}: a classifier can't train with less than two classes."
+            f"y holds one class only, {classes.tolist()}; there is nothing to tell apart with less than two classes."
         )
     return classes
 
@@ -164,29 +142,8 @@ def check_outputs(outputs, *, n_rows: int, n_classes: int) -> None:
         )
 
 
-@contextmanager
-def one_loss_per_row(criterion):
-    """Let the criterion return one loss per row for the length of a block."""
-    before = criterion.reduction
-    criterion.reduction = "none"
-    try:
-        yield
-    finally:
-        criterion.reduction = before
-
-
-def check_criterion(criterion, losses_of_rows, *, n_classes: int, like: torch.Tensor) -> None:
-    """Raise an error if the criterion cannot give one loss per row.
-
-    Parameters
-    ----------
-    criterion : nn.Module
-    losses_of_rows : callable (outputs, labels) -> losses
-        Applies the criterion, with ``reduction="none"``.
-    n_classes : int
-    like : Tensor
-        Has the device and precision of the network's outputs.
-    """
+def check_criterion(criterion, *, n_classes: int) -> None:
+    """Raise an error if the criterion cannot give one loss per row, or none for several."""
     fix = "Use torch.nn.CrossEntropyLoss, or a module that returns one loss per row where its reduction is 'none'."
     name = type(criterion).__name__
     if not hasattr(criterion, "reduction"):
@@ -194,9 +151,13 @@ def check_criterion(criterion, losses_of_rows, *, n_classes: int, like: torch.Te
             f"the criterion {name} cannot give one loss per row, which is what filtering compares: it has no attribute "
             f"reduction. {fix}"
         )
-    outputs, labels = like.new_zeros(2, n_classes), torch.arange(2, device=like.device)
+    if criterion.reduction == "none":
+        raise ValueError(
+            "criterion__reduction must not be 'none': an update needs one loss for all rows that it keeps."
+        )
     try:
-        shape = tuple(losses_of_rows(outputs, labels).shape)
+        with one_loss_per_row(criterion):
+            shape = tuple(criterion(torch.zeros(2, n_classes), torch.arange(2)).shape)
     except (RuntimeError, ValueError, IndexError) as error:
         raise ValueError(
             f"the criterion {name} cannot compare logits of shape (2, {n_classes}) with 2 labels: {error}. {fix}"
@@ -206,7 +167,3 @@ def check_criterion(criterion, losses_of_rows, *, n_classes: int, like: torch.Te
             f"the criterion {name} with reduction='none' returned shape {shape} for 2 rows, but filtering compares one "
             f"loss per row. {fix}"
         )
-
-
-def _is_number(value):
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and not math.isnan(value)

@@ -72,6 +72,37 @@ def test_a_learning_rate_set_between_two_trainings_counts(table, quick):
     assert record.lr_[10] == 0.5
 
 
+def test_a_learning_rate_set_during_a_training_counts(table, quick):
+    class Halve(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            if len(net.history) == 2:
+                net.set_params(lr=0.5)
+
+    record = RecordSchedule()
+    settings = quick | {"max_epochs": 10, "batch_size": -1, "lr": 1.0}
+    LECClassifier(TinyNet, **settings, callbacks=[record, Halve()]).fit(*table)
+
+    assert record.lr_[:3] == [1.0, 1.0, 0.5]
+    assert record.lr_[-1] == pytest.approx(0.5 / 6)
+
+
+def test_a_learning_rate_set_after_a_training_that_broke_off_counts(table, quick):
+    class BreakOff(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            if len(net.history) == 8:
+                raise KeyError
+
+    record = RecordSchedule()
+    settings = quick | {"max_epochs": 10, "batch_size": -1, "lr": 1.0}
+    clf = LECClassifier(TinyNet, **settings, callbacks=[record, BreakOff()])
+    with pytest.raises(KeyError):
+        clf.fit(*table)
+
+    clf.set_params(lr=0.25).partial_fit(*table)
+
+    assert record.lr_[8] == 0.25
+
+
 def test_label_quality_leaves_out_rows_that_were_held_out(table, quick):
     X, y = table
     y_true = y.copy()

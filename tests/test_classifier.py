@@ -12,7 +12,14 @@ from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
 from skorch.helper import predefined_split
 from torch import nn
-from torch.utils.data import Dataset, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    Dataset,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
@@ -49,7 +56,9 @@ def as_given(X, y, kind):
     return {
         "ndarray": (X, y),
         "float64": (X.astype(np.float64), y),
-        "float16": (X.astype(np.float16).astype(np.float32).astype(np.float64), y),
+        "big endian": (X.astype(">f4"), y.astype(">i8")),
+        "long double": (X.astype(np.longdouble), y),
+        "object": (X.astype(object), y),
         "list": (X.tolist(), y.tolist()),
         "tensor": (torch.from_numpy(X), torch.from_numpy(y)),
         "frame": (pd.DataFrame(X, columns=list("abcd")), pd.Series(y)),
@@ -60,7 +69,21 @@ def as_given(X, y, kind):
 
 
 @pytest.mark.parametrize("method", ["ltec", "ltec-full", "lnec"])
-@pytest.mark.parametrize("kind", ["float64", "list", "tensor", "frame", "dataset", "tensor dataset", "subset"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "float64",
+        "big endian",
+        "long double",
+        "object",
+        "list",
+        "tensor",
+        "frame",
+        "dataset",
+        "tensor dataset",
+        "subset",
+    ],
+)
 def test_the_kind_of_container_does_not_change_the_result(table, quick, kind, method):
     X, y = table
     expected = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(X, y)
@@ -297,24 +320,54 @@ def test_partial_fit_takes_classes_that_come_later(table, quick):
     assert clf.predict_proba(X).shape == (90, 3)
 
 
-def test_a_sampler_of_the_users_replaces_shuffling(table, quick):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sampler_of_the_users_replaces_shuffling(table, quick, method):
     X, y = table
     sampler = WeightedRandomSampler(torch.arange(90) < 45, num_samples=200)
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick, iterator_train__sampler=sampler).fit(X, y)
+    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, iterator_train__sampler=sampler).fit(X, y)
 
     assert not clf.clean_mask_[45:].any()
     assert clf.clean_mask_[:45].any()
 
 
-def test_a_collate_function_of_the_users_is_called(table, quick):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_batch_sampler_of_the_users_is_used(table, quick, method):
+    batches = BatchSampler(SequentialSampler(range(90)), batch_size=30, drop_last=False)
+
+    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, iterator_train__batch_sampler=batches).fit(*table)
+
+    assert [len(epoch["batches"]) for epoch in clf.history] == [3, 3, 3]
+
+
+def test_labels_passed_beside_a_dataset_take_the_place_of_its_own(table, quick):
+    X, y = table
+    expected = LECClassifier(TinyNet, eps=0.2, **quick).fit(X, 2 - y)
+
+    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(PairsOfRows(X, y), 2 - y)
+
+    assert torch.equal(weights(clf), weights(expected))
+
+
+def test_a_refit_on_images_forgets_the_columns_of_a_table(table, quick):
+    X, y = table
+    clf = LECClassifier(**quick).fit(pd.DataFrame(X, columns=list("abcd")), y)
+
+    clf.fit(X.reshape(-1, 1, 2, 2), y)
+
+    assert not hasattr(clf, "n_features_in_")
+    assert not hasattr(clf, "feature_names_in_")
+
+
+@pytest.mark.parametrize("method", ["ltec", "ltec-full"])
+def test_a_collate_function_of_the_users_is_called(table, quick, method):
     X, y = table
 
     def doubled(samples):
         return torch.stack([2 * torch.as_tensor(x) for x, _ in samples]), torch.tensor([label for _, label in samples])
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick, iterator_train__collate_fn=doubled).fit(X, y)
-    expected = LECClassifier(TinyNet, eps=0.2, **quick).fit(2 * X, y)
+    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, iterator_train__collate_fn=doubled).fit(X, y)
+    expected = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(2 * X, y)
 
     assert torch.equal(weights(clf), weights(expected))
 

@@ -3,18 +3,17 @@ import pytest
 import torch
 from skorch.dataset import Dataset as SkorchDataset
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, RandomSampler, Subset, TensorDataset
 
 from sklearn_lec.data import (
-    LabelCodes,
     NumberedRows,
     finite_rows,
-    labels_of,
     matching,
     module_arguments,
     numbered_batches,
     rows_within,
 )
+from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 
 X = np.arange(20.0).reshape(10, 2)
 y = np.arange(10) % 3
@@ -126,6 +125,28 @@ def test_label_codes_name_a_label_that_they_do_not_know():
         LabelCodes(np.array(["cat", "dog"]))(np.array(["cat", "eel"]))
 
 
+@pytest.mark.parametrize("y", [np.array([[1], [0]]), torch.tensor([[1], [0]])])
+def test_label_codes_take_labels_in_a_column(y):
+    assert LabelCodes(np.array([0, 1]))(y).tolist() == [1, 0]
+    assert LabelCodes(np.array([0, 1]))(y, known=True).tolist() == [1, 0]
+
+
+def test_a_relabelled_data_set_keeps_its_inputs():
+    dataset = Relabelled(SkorchDataset(X, y), np.arange(10, 20))
+
+    assert dataset[3][1] == 13
+    assert np.array_equal(dataset[3][0], X[3])
+    assert len(dataset) == 10
+
+
+@pytest.mark.parametrize("name", ["sampler", "batch_sampler"])
+def test_a_sampler_of_none_is_no_sampler(name):
+    batches = numbered_batches(SkorchDataset(X, y), DataLoader, rows=None, batch_size=4, shuffle=True, **{name: None})
+
+    assert [len(batch.rows) for batch in batches] == [4, 4, 2]
+    assert isinstance(batches.loader.sampler, RandomSampler)
+
+
 def test_matching_casts_floats_to_the_precision_of_the_module_and_leaves_integers():
     data = {"a": torch.ones(2, dtype=torch.float64), "b": torch.ones(2, dtype=torch.int32)}
 
@@ -141,4 +162,4 @@ def test_finite_rows_go_by_the_losses_and_if_none_is_finite_by_the_inputs():
 
     assert finite_rows(torch.tensor([[1.0, nan, 2.0], [nan, 1.0, 1.0]]), inputs).tolist() == [False, False, True]
     assert finite_rows(torch.full((1, 3), nan), inputs).tolist() == [True, False, True]
-    assert finite_rows(torch.full((1, 3), nan), {"x": inputs}).tolist() == [True, False, True]
+    assert finite_rows(torch.full((1, 3), nan), {"x": inputs, "z": torch.ones(3)}).tolist() == [True, False, True]

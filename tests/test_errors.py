@@ -7,6 +7,8 @@ import torch
 from conftest import TinyNet
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from skorch.dataset import Dataset as SkorchDataset
+from skorch.helper import predefined_split
 from torch import nn
 from torch.utils.data import IterableDataset, TensorDataset
 
@@ -81,11 +83,16 @@ def with_value(value):
             ValueError,
             "criterion MSELoss cannot compare logits of shape .2, 3. with 2 labels",
         ),
+        ({"criterion__reduction": "none"}, ValueError, "criterion__reduction must not be 'none'"),
         ({"criterion": PerOutput}, ValueError, r"PerOutput with reduction='none' returned shape \(2, 3\) for 2 rows"),
         ({"module": Pair}, TypeError, "the module returned a tuple; it must return one tensor of logits"),
         ({"module": Flat}, ValueError, r"returned outputs of shape \(.*\) for .* rows and 3 classes"),
         ({"module": TinyNet, "module__num_classes": 7}, ValueError, "argument num_classes.*parameter classes"),
-        ({"module": TinyNet(4, 3), "method": "lnec"}, TypeError, "Pass the class: module=TinyNet"),
+        (
+            {"module": TinyNet(4, 3), "method": "lnec"},
+            TypeError,
+            "instance of TinyNet. Pass what makes a new one: the class",
+        ),
         ({"classes": [0, 1]}, ValueError, r"y holds the label 2, which is not among the classes \[0, 1\]"),
         ({"classes": [2, 1, 0]}, ValueError, "classes must be unique and in ascending order"),
         ({"train_split": lambda d, y, **k: (TensorDataset(torch.ones(2, 4)), None)}, TypeError, "train_split returned"),
@@ -114,6 +121,7 @@ def test_bad_parameters_are_refused_by_fit(quick, parameters, error, message):
         ({"x": X, "z": X[:5]}, y, ValueError, "inconsistent numbers of samples"),
         (X[:, 0], y, ValueError, "Expected 2D array, got 1D array"),
         (X.astype(complex), y, ValueError, "Complex data not supported"),
+        (pd.DataFrame({"a": pd.Categorical(["u", "v", "w"] * 10)}), y, ValueError, "could not convert string to float"),
         (np.full((30, 2), "word"), y, ValueError, "not compatible with arrays of bytes/strings"),
         (sparse.csr_array(X), y, TypeError, "Sparse data was passed"),
         (Endless(), None, TypeError, "pass a map-style Dataset"),
@@ -130,13 +138,18 @@ def test_bad_data_is_refused_by_fit(quick, X, y, error, message):
         LECClassifier(**quick).fit(X, y)
 
 
-def test_a_failed_fit_leaves_no_half_trained_net(quick):
-    clf = LECClassifier(**quick)
+@pytest.mark.parametrize(
+    ("parameters", "X"), [({}, with_value(np.nan)), ({"criterion": MeanOnly}, X), ({"eps": 2}, X), ({"M": 0}, X)]
+)
+def test_a_failed_fit_leaves_no_net_that_predicts(quick, parameters, X):
+    clf = LECClassifier(**quick | parameters)
 
-    with pytest.raises(ValueError, match="NaN"):
-        clf.fit(with_value(np.nan), y)
+    with pytest.raises((ValueError, TypeError)):
+        clf.fit(X, y)
 
     assert not clf.initialized_
+    with pytest.raises(NotFittedError):
+        clf.predict(np.zeros((2, 4)))
 
 
 def test_standard_takes_a_criterion_that_only_gives_means(quick):
@@ -174,6 +187,23 @@ def test_partial_fit_refuses_labels_that_the_network_has_no_output_for(quick):
 
     with pytest.raises(ValueError, match="y holds the label 3, which is not among the classes"):
         clf.partial_fit(X, y + 1)
+
+
+@pytest.mark.parametrize(("shift", "classes"), [(1, [1, 2, 3]), (0, [0, 1, 2, 3])])
+def test_partial_fit_refuses_to_give_the_outputs_another_meaning(quick, shift, classes):
+    clf = LECClassifier(**quick).fit(X, y)
+
+    with pytest.raises(ValueError, match="are not those of the training under way"):
+        clf.partial_fit(X, y + shift, classes=classes)
+
+    assert clf.classes_.tolist() == [0, 1, 2]
+
+
+def test_a_label_that_only_the_validation_set_has_is_named(quick):
+    valid = predefined_split(SkorchDataset(X.astype(np.float32), y + 1))
+
+    with pytest.raises(ValueError, match="y holds the label 3, which is not among the classes"):
+        LECClassifier(**quick, train_split=valid).fit(X, y)
 
 
 def test_partial_fit_refuses_another_method(quick):

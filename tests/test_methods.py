@@ -10,7 +10,7 @@ from sklearn_lec.methods import METHODS
 
 def started(name, *, eps=0.5, M=2, T_w=0, n_rows=4):
     method = METHODS[name](eps=eps, M=M, T_w=T_w)
-    method.start(n_rows, training_rows=None, device="cpu")
+    method.start(n_rows, identity="these rows")
     method.begin_epoch()
     return method
 
@@ -39,7 +39,7 @@ def test_lnec_and_lsec_keep_what_all_voters_agree_on(name, n_networks, n_votes):
     keep = method.keep(torch.tensor([FIRST_TWO_SMALL, MIDDLE_TWO_SMALL]), ROWS)
 
     assert (method.n_networks, method.n_votes) == (n_networks, n_votes)
-    assert keep.tolist() == [[False, True, False, False]] * n_networks
+    assert keep.tolist() == [[False, True, False, False]]
 
 
 @pytest.mark.parametrize("name", ["ltec", "ltec-full"])
@@ -98,6 +98,7 @@ def test_methods_without_a_memory_hold_no_vote_during_warming_up(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_state_dict_carries_everything_that_the_method_remembers(name):
     method = started(name)
+    method.begin_epoch()
     if method.n_votes:
         method.keep(torch.tensor([FIRST_TWO_SMALL] * method.n_votes * method.n_networks), ROWS)
     method.kept.add(ROWS[:2], True)
@@ -107,7 +108,8 @@ def test_state_dict_carries_everything_that_the_method_remembers(name):
     other = METHODS[name](eps=0.5, M=2, T_w=0)
     other.load_state_dict(state)
 
-    assert other.epoch == 1
+    assert other.epoch == 2
+    assert other.rows_identity == "these rows"
     assert other.kept.last.tolist() == [True, True, False, False]
     assert other.kept.score.tolist() == [1.0, 1.0, 0.0, 0.0]
     assert str(other.state_dict()) == str(state)

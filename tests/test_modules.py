@@ -2,25 +2,31 @@ import pytest
 import torch
 from torch import nn
 
-from sklearn_lec.modules import (
-    MLP,
-    Committee,
-    Conv9,
-    GaussianNoise,
-    ResNet20,
-    batchnorm_in_evaluation,
-    mend_batchnorm,
-    untracked_batchnorm,
-)
+from sklearn_lec.modules import MLP, Committee, Conv9, GaussianNoise, ResNet20
+
+
+def conv(channels, padding):
+    return [f"conv {channels} {padding}", "batch norm", "leaky 0.01"]
 
 
 def test_conv9_has_the_layers_of_table_a1():
-    convolutions = [layer for layer in Conv9().modules() if isinstance(layer, nn.Conv2d)]
-    dropouts = [layer.p for layer in Conv9().modules() if isinstance(layer, nn.Dropout)]
+    names = {
+        nn.Conv2d: lambda layer: f"conv {layer.out_channels} {layer.padding[0]}",
+        nn.BatchNorm2d: lambda layer: "batch norm",
+        nn.LeakyReLU: lambda layer: f"leaky {layer.negative_slope}",
+        nn.MaxPool2d: lambda layer: f"pool {layer.kernel_size}",
+        nn.Dropout: lambda layer: f"dropout {layer.p}",
+        GaussianNoise: lambda layer: f"noise {layer.sigma}",
+        nn.AdaptiveAvgPool2d: lambda layer: "average",
+        nn.Linear: lambda layer: f"fc {layer.in_features} {layer.out_features}",
+    }
 
-    assert [c.out_channels for c in convolutions] == [128] * 3 + [256] * 3 + [512, 256, 128]
-    assert [c.padding for c in convolutions] == [(1, 1)] * 6 + [(0, 0)] * 3
-    assert dropouts == [0.25, 0.25]
+    layers = [names[type(layer)](layer) for layer in Conv9().modules() if type(layer) in names]
+
+    pool = ["pool 2", "dropout 0.25"]
+    expected = ["noise 0.15", *conv(128, 1) * 3, *pool, *conv(256, 1) * 3, *pool]
+    expected += [*conv(512, 0), *conv(256, 0), *conv(128, 0), "average", "fc 128 10"]
+    assert layers == expected
 
 
 def test_width_multiplies_the_channels():
@@ -35,6 +41,27 @@ def test_resnet20_has_twenty_layers_and_the_published_number_of_parameters():
     layers = [layer for layer in network.modules() if isinstance(layer, (nn.Conv2d, nn.Linear))]
     assert len(layers) == 20
     assert sum(p.numel() for p in network.parameters()) == pytest.approx(0.27e6, rel=0.02)
+
+
+def test_resnet20_halves_the_image_twice_while_it_doubles_the_channels():
+    network, sizes = ResNet20(), []
+    for block in network.body[:9]:
+        block.register_forward_hook(lambda block, inputs, outputs: sizes.append(tuple(outputs.shape[1:])))
+
+    network(torch.rand(2, 3, 32, 32))
+
+    assert sizes == [(16, 32, 32)] * 3 + [(32, 16, 16)] * 3 + [(64, 8, 8)] * 3
+
+
+def test_blocks_of_resnet20_pass_their_input_on_by_a_shortcut():
+    network, x = ResNet20().eval(), torch.rand(2, 16, 32, 32)
+    for block in network.body[:9]:
+        for parameter in block.residual.parameters():
+            nn.init.zeros_(parameter)
+
+    assert torch.equal(network.body[0](x), x)
+    assert torch.equal(network.body[3](x)[:, :16], x[:, :, ::2, ::2])
+    assert not network.body[3](x)[:, 16:].any()
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 28, 28), (2, 28, 28, 1), (2, 28, 28)])
@@ -73,6 +100,10 @@ def test_initial_weights_are_he_normal():
 
     assert layer.weight.std().item() == pytest.approx((2 / 1000) ** 0.5, rel=0.01)
     assert not layer.bias.any()
+    for network in (Conv9(), ResNet20(width=4)):
+        for convolution in (layer for layer in network.modules() if isinstance(layer, nn.Conv2d)):
+            fan_in = convolution.weight[0].numel()
+            assert convolution.weight.std().item() == pytest.approx((2 / fan_in) ** 0.5, rel=0.1)
 
 
 def test_gaussian_noise_only_disturbs_training():
@@ -89,36 +120,3 @@ def test_committee_stacks_the_outputs_of_its_networks():
     outputs = Committee(networks)(x)
 
     assert torch.equal(outputs[:, 1], networks[1](x))
-
-
-def test_untracked_batchnorm_uses_the_batch_and_leaves_the_running_statistics_alone():
-    layer, x = nn.BatchNorm1d(2), torch.rand(8, 2) + 5
-    before = layer.running_mean.clone()
-
-    with untracked_batchnorm(layer):
-        outputs = layer(x)
-
-    assert torch.equal(layer.running_mean, before)
-    assert outputs.mean().abs() < 1e-5
-    assert layer.track_running_stats
-
-
-def test_batchnorm_in_evaluation_takes_a_single_row():
-    layer = nn.BatchNorm1d(2)
-
-    with batchnorm_in_evaluation(layer):
-        outputs = layer(torch.ones(1, 2))
-
-    assert torch.allclose(outputs, torch.ones(1, 2), atol=1e-4)
-    assert layer.training
-
-
-def test_mend_batchnorm_resets_only_what_is_not_finite():
-    good, bad = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
-    good.running_mean.fill_(3.0)
-    bad.running_mean.fill_(float("nan"))
-
-    mend_batchnorm(nn.Sequential(good, bad))
-
-    assert good.running_mean.tolist() == [3.0, 3.0]
-    assert bad.running_mean.tolist() == [0.0, 0.0]

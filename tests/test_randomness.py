@@ -1,3 +1,4 @@
+import pickle
 import random
 
 import numpy as np
@@ -50,6 +51,25 @@ def test_the_global_state_comes_back_after_an_error():
         raise KeyError
 
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_copy_made_inside_a_block_goes_on_from_there():
+    stream = RandomStream(5)
+    with stream.active():
+        draw()
+        copy = pickle.loads(pickle.dumps(stream))
+        expected = draw()
+    with copy.active():
+        assert draw() == expected
+
+
+def test_numpys_global_generator_is_taken_as_one():
+    np.random.seed(3)
+
+    with RandomStream(np.random).active():
+        first = draw()
+    with RandomStream(np.random).active():
+        assert draw() != first
 
 
 def test_a_generator_of_numpys_gives_another_seed_each_time():

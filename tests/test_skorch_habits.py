@@ -11,7 +11,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring, GradientNormClipping, LRScheduler, ProgressBar
+from skorch.callbacks import (
+    Checkpoint,
+    EarlyStopping,
+    EpochScoring,
+    GradientNormClipping,
+    LoadInitState,
+    LRScheduler,
+    ProgressBar,
+)
 from skorch.dataset import ValidSplit
 from skorch.hf import AccelerateMixin
 
@@ -72,6 +80,53 @@ def test_save_params_carries_the_state_of_the_method(table, quick, method, tmp_p
 
 
 @every_method
+def test_a_training_goes_on_from_saved_parameters_with_the_same_record(table, quick, method, tmp_path):
+    quick |= {"random_state": None, "max_epochs": 4, "callbacks__linear_decay": None}
+    clf = LECClassifier(TinyNet, method=method, eps=0.3, iterator_train__shuffle=False, **quick).fit(*table)
+    files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
+    clf.save_params(**files)
+    other = LECClassifier(
+        TinyNet, method=method, eps=0.3, iterator_train__shuffle=False, module__num_classes=3, **quick
+    ).initialize()
+    other.load_params(**files)
+
+    clf.partial_fit(*table)
+    other.partial_fit(*table)
+
+    assert torch.equal(weights(other), weights(clf))
+    assert np.array_equal(other.clean_score_, clf.clean_score_)
+    assert other.history[:, "rows_kept"] == clf.history[:, "rows_kept"]
+
+
+def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_warming_up(table, quick, tmp_path):
+    settings = quick | {"T_w": 2, "max_epochs": 4}
+    LECClassifier(TinyNet, eps=0.4, **settings, callbacks=[Checkpoint(monitor=None, dirname=tmp_path)]).fit(*table)
+    checkpoint = Checkpoint(monitor=None, dirname=tmp_path)
+
+    clf = LECClassifier(TinyNet, eps=0.4, **settings, callbacks=[checkpoint, LoadInitState(checkpoint)]).fit(*table)
+
+    assert clf.method_.epoch == 8
+    assert max(clf.history[4:, "rows_kept"]) < 90
+
+
+def test_a_net_pickled_during_training_is_complete_and_does_not_carry_the_data(table, quick, tmp_path):
+    X, y = table
+    wide = np.hstack([X, np.zeros((90, 3000), dtype=np.float32)])
+    checkpoint = Checkpoint(monitor=None, dirname=tmp_path, f_pickle="net.pkl")
+    clf = LECClassifier(TinyNet, eps=0.4, **quick, callbacks=[checkpoint]).fit(wide, y)
+
+    file = tmp_path / "net.pkl"
+    loaded = pickle.loads(file.read_bytes())
+    loaded.set_params(callbacks=None)
+    before = torch.get_rng_state()
+    first, second = (weights(loaded.fit(wide, y)).clone() for _ in range(2))
+
+    assert file.stat().st_size < 4 * weights(clf).numel() * 4 + wide.nbytes / 10
+    assert torch.equal(first, second)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@every_method
 def test_pickle_carries_everything(table, quick, method):
     clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
 
@@ -120,6 +175,17 @@ def test_warm_start_goes_on_where_fit_ended(table, quick, method):
     assert clf.method_.epoch == 6
 
 
+def test_set_params_on_a_fitted_net_leaves_the_global_random_state_alone(table, quick):
+    nets = [LECClassifier(**quick).fit(*table) for _ in range(2)]
+    before = torch.get_rng_state()
+
+    for net in nets:
+        net.set_params(module__hidden=(5,)).partial_fit(*table)
+
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(weights(nets[0]), weights(nets[1]))
+
+
 def test_set_params_reaches_module_optimizer_and_iterator(table, quick):
     clf = LECClassifier(**quick).set_params(
         module__hidden=(7,), optimizer__weight_decay=0.5, iterator_train__drop_last=True, batch_size=40
@@ -136,6 +202,20 @@ def test_param_groups_are_found_by_name_in_every_network(table, quick):
     clf = LECClassifier(method="lnec", **quick, optimizer__param_groups=[("head.*", {"lr": 0.5})]).fit(*table)
 
     assert [len(group["params"]) for group in clf.optimizer_.param_groups] == [2 * 2, 2 * 8]
+
+
+def test_param_groups_of_a_module_that_has_networks_of_its_own(table, quick):
+    class Tower(TinyNet):
+        def __init__(self, in_features, num_classes):
+            super().__init__(in_features, num_classes)
+            self.networks = torch.nn.ModuleList([torch.nn.Linear(4, 4)])
+
+        def forward(self, x):
+            return super().forward(self.networks[0](x))
+
+    clf = LECClassifier(Tower, **quick, optimizer__param_groups=[("networks.0.*", {"lr": 0.5})]).fit(*table)
+
+    assert [len(group["params"]) for group in clf.optimizer_.param_groups] == [2, 4]
 
 
 @every_method

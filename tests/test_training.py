@@ -8,8 +8,9 @@ import pytest
 import torch
 from conftest import TinyNet
 from skorch import NeuralNetClassifier
+from skorch.callbacks import Callback
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import Dataset, Subset, TensorDataset
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
@@ -139,7 +140,7 @@ def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
 
 def test_ltec_full_is_not_misled_by_rows_that_are_sorted_by_class(noisy_digits):
     X, y_true, y_noisy, _, _ = noisy_digits
-    order = np.argsort(y_noisy, kind="stable")
+    order = np.argsort(y_true, kind="stable")
     settings = {"eps": 0.6, "max_epochs": 40, "verbose": 0, "random_state": 0}
 
     clf = LECClassifier(method="ltec-full", **settings).fit(X[order], y_noisy[order])
@@ -161,6 +162,94 @@ def test_a_criterion_that_only_gives_means_skips_a_batch_that_is_not_finite(tabl
 
     assert parameters_of(clf).isfinite().all()
     assert clf.clean_mask_.sum() == 89
+
+
+@pytest.mark.parametrize("M", [1, 2, 3, math.inf])
+def test_ltec_full_trains_on_what_algorithm_a4_says_written_with_sets(table, quick, M):
+    X, y = torch.from_numpy(table[0]), torch.from_numpy(table[1])
+    training = np.random.RandomState(1).permutation(90)[:70]
+
+    def hold_out(dataset, y=None, **kwargs):
+        return Subset(dataset, training.tolist()), None
+
+    settings = quick | {"M": M, "max_epochs": 6, "train_split": hold_out, "callbacks__linear_decay": None}
+    clf = LECClassifier(TinyNet, method="ltec-full", eps=0.3, iterator_train__shuffle=False, **settings).fit(*table)
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = TinyNet(4, 3)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
+    P = {}
+    for t in range(1, 7):
+        if t >= 2:
+            losses = nn.functional.cross_entropy(network(X[training]), y[training], reduction="none")
+            P[t] = set(training[losses.argsort(stable=True)[: math.floor(0.7 * 70)].numpy()])
+        D = set(training)
+        if t > quick["T_w"]:
+            D = set.intersection(*(P[s] for s in range(int(max(2, t - (M - 1))), t + 1)))
+        for rows in torch.tensor([row for row in training if row in D]).split(16):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(network(X[rows]), y[rows]).backward()
+            optimizer.step()
+
+    assert set(np.flatnonzero(clf.clean_mask_)) == D
+    assert torch.allclose(parameters_of(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
+
+
+def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_row(table, quick):
+    class Flickering(Dataset):
+        epoch = 0
+
+        def __len__(self):
+            return 90
+
+        def __getitem__(self, row):
+            x = table[0][row]
+            return (np.full_like(x, np.nan) if row == 4 and self.epoch == 3 else x), table[1][row]
+
+    dataset = Flickering()
+
+    class Flick(Callback):
+        def on_epoch_begin(self, net, **kwargs):
+            dataset.epoch = len(net.history)
+
+    # eps = 0.02 of 90 rows in one batch leaves out one row: that with the largest loss.
+    settings = quick | {"M": 4, "max_epochs": 6, "batch_size": 90, "callbacks": [Flick()]}
+    with pytest.warns(UserWarning, match="NaN or infinite in epoch 3, at row.s. 4 of X"):
+        clf = LECClassifier(TinyNet, eps=0.02, **settings).fit(dataset)
+
+    assert clf.method_.consensus.last_miss[4] == 3
+    assert not clf.clean_mask_[4]
+
+
+def test_an_epoch_that_kept_nothing_does_not_leak_into_the_next_fit(table, quick):
+    clf = LECClassifier(TinyNet, method="ltec-full", eps=0.995, **quick)
+    with pytest.warns(UserWarning, match="no row was kept"):
+        clf.fit(*table)
+
+    clf.set_params(eps=0.0).fit(*table)
+
+    assert clf.clean_mask_.all()
+
+
+@pytest.mark.parametrize("n_rows", [20, 90])
+def test_ltec_full_learns_even_if_the_kept_rows_do_not_fill_a_batch(table, quick, n_rows):
+    X, y = table[0][:n_rows], table[1][:n_rows]
+    settings = quick | {"batch_size": n_rows - 2, "iterator_train__drop_last": True}
+
+    clf = LECClassifier(TinyNet, method="ltec-full", eps=0.3, **settings).fit(X, y)
+
+    assert clf.clean_mask_.any()
+
+
+def test_losses_in_the_history_are_means_over_the_networks(table, quick):
+    X, y = table
+    settings = quick | {"lr": 0.0, "max_epochs": 1, "T_w": 0, "batch_size": -1}
+
+    clf = LECClassifier(TinyNet, method="lnec", eps=0.0, **settings | {"M": 4}).fit(X, y)
+
+    losses = [nn.functional.cross_entropy(n(torch.from_numpy(X)), torch.from_numpy(y)) for n in clf.module_.networks]
+    assert clf.history[-1, "train_loss"] == pytest.approx(torch.stack(losses).mean().item(), abs=1e-6)
 
 
 @pytest.mark.parametrize(("method", "n_forward", "n_backward"), [("ltec", 1, 1), ("lsec", 3, 1), ("lnec", 3, 3)])
@@ -193,7 +282,8 @@ def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quic
     clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
     before, loss_before = parameters_of(clf), clf.history[-1, "train_loss"]
 
-    clf.partial_fit(*table)
+    with pytest.warns(UserWarning, match="nothing was learned in epoch 2: no row was kept"):
+        clf.partial_fit(*table)
 
     assert torch.equal(parameters_of(clf), before)
     assert not clf.clean_mask_.any()
@@ -201,14 +291,27 @@ def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quic
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n_rows", [33, 1])
-def test_a_batch_of_one_row_does_not_stop_a_network_with_batch_norm(table, quick, method, n_rows):
+@pytest.mark.parametrize(("batch_size", "eps"), [(32, 0.2), (1, 0.0)])
+def test_a_batch_of_one_row_does_not_stop_a_network_with_batch_norm(table, quick, method, batch_size, eps):
     X, y = table
-    quick["batch_size"] = 32 if n_rows == 33 else 1
 
-    clf = LECClassifier(method=method, eps=0.2, **quick).fit(X[:33], y[:33])
+    clf = LECClassifier(method=method, eps=eps, **quick | {"batch_size": batch_size}).fit(X[:33], y[:33])
 
     assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_an_error_of_the_module_is_not_taken_for_one_of_batch_norm(table, quick):
+    class Refusing(TinyNet):
+        calls = 0
+
+        def forward(self, x):
+            Refusing.calls += 1
+            raise ValueError("not my day")
+
+    with pytest.raises(ValueError, match="not my day"):
+        LECClassifier(Refusing, **quick).fit(*table)
+
+    assert Refusing.calls == 1
 
 
 @pytest.mark.parametrize("method", METHODS)

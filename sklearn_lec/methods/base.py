@@ -31,6 +31,8 @@ class Method:
         The epoch under way or last finished, counted from 1 over all calls to ``fit`` and ``partial_fit``.
     kept : KeptRows or None
         Which rows were learned from; None before the first training.
+    rows_identity : str or None
+        Tells the rows that the record is about from others.
     """
 
     n_networks = 1
@@ -48,6 +50,7 @@ class Method:
         self.T_w = T_w
         self.epoch = 0
         self.kept: KeptRows | None = None
+        self.rows_identity: str | None = None
 
     @property
     def filtering(self) -> bool:
@@ -71,12 +74,13 @@ class Method:
 
         Returns
         -------
-        keep : bool Tensor of shape (n_networks, n_rows)
+        keep : bool Tensor of shape (n_networks, n_rows), or (1, n_rows) if it is the same for all
         """
         raise NotImplementedError(f"{type(self).__name__} has n_votes > 0, so it must define keep")
 
-    def start(self, n_rows: int, *, training_rows: Tensor | None, device) -> None:
+    def start(self, n_rows: int, *, training_rows: Tensor | None = None, identity: str = "", device="cpu") -> None:
         """Forget all rows: the training that follows is on `n_rows` rows that have not been seen before."""
+        self.rows_identity = identity
         self.kept = KeptRows(n_rows, training_rows=training_rows, device=device)
 
     def begin_epoch(self) -> None:
@@ -92,6 +96,7 @@ class Method:
         """Return all that the method remembers, as tensors and plain numbers."""
         state = {"epoch": self.epoch}
         if self.kept is not None:
+            state["rows_identity"] = self.rows_identity
             state |= {f"kept.{name}": value for name, value in vars(self.kept).items()}
         return state
 
@@ -100,7 +105,7 @@ class Method:
         self.epoch = state["epoch"]
         if "kept.counts" in state:
             counts = state["kept.counts"]
-            self.start(len(counts), training_rows=None, device=counts.device)
+            self.start(len(counts), identity=state["rows_identity"], device=counts.device)
             for name in vars(self.kept):
                 setattr(self.kept, name, state[f"kept.{name}"])
 
@@ -118,7 +123,7 @@ class ConsensusMethod(Method):
         agreed = self.agreement(small_loss_mask(losses, eps=self.eps), rows)
         if not self.filtering:
             agreed = torch.ones_like(agreed)
-        return agreed.expand(self.n_networks, -1)
+        return agreed.unsqueeze(dim=0)
 
     def agreement(self, votes: Tensor, rows: Tensor) -> Tensor:
         """Return the rows that pass.

@@ -14,6 +14,11 @@ class LTECFull(LTEC):
     scope = "epoch"
 
     @property
+    def filtering(self) -> bool:
+        """Whether the warming-up is over, which takes the first epoch at the least."""
+        return self.epoch > max(self.T_w, 1)
+
+    @property
     def n_votes(self) -> int:
         """One pass over the training set, which the untrained network of the first epoch is spared."""
         return int(self.epoch > 1)

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from sklearn_lec._fractions import decimal_fraction
 from sklearn_lec.noise.base import LabelNoise
+from sklearn_lec.shares import decimal_fraction
 
 __all__ = ["AsymmetricNoise"]
 

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_lec._fractions import decimal_fraction
-from sklearn_lec.validation import check_classes, check_eps
+from sklearn_lec.shares import check_eps, decimal_fraction
+from sklearn_lec.validation import check_classes
 
 __all__ = ["LabelNoise", "corruption_matrix", "n_noisy_rows", "row_count"]
 

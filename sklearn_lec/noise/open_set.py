@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 
 from sklearn_lec.noise.base import n_noisy_rows, row_count
-from sklearn_lec.validation import check_eps
+from sklearn_lec.shares import check_eps
 
 __all__ = ["OpenSetNoise"]
 

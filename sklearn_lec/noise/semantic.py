@@ -7,7 +7,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_lec.classifier import LECClassifier
 from sklearn_lec.noise.base import corruption_matrix, n_noisy_rows, row_count
-from sklearn_lec.validation import check_classes, check_eps, check_labels
+from sklearn_lec.shares import check_eps
+from sklearn_lec.validation import check_classes, check_labels
 
 __all__ = ["SemanticNoise", "uncertainty"]
 

@@ -1,0 +1,61 @@
+"""Switches that are turned for a moment: batch norm without its memory, one loss per row."""
+
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+__all__ = ["batchnorm_in_evaluation", "mend_batchnorm", "one_loss_per_row", "untracked_batchnorm"]
+
+
+@contextmanager
+def untracked_batchnorm(module: nn.Module):
+    """Let batch norm use the statistics of the batch without adding them to its running statistics."""
+    with _attribute_of_all(_batchnorm_layers(module), "track_running_stats", False):
+        yield
+
+
+@contextmanager
+def batchnorm_in_evaluation(module: nn.Module):
+    """Let batch norm use its running statistics, whatever the mode of the rest."""
+    with _attribute_of_all(_batchnorm_layers(module), "training", False):
+        yield
+
+
+@contextmanager
+def one_loss_per_row(criterion: nn.Module):
+    """Let the criterion return one loss per row.
+
+    Class weights are switched off meanwhile: they say how much a class counts in the update, but losses are compared to
+    tell right labels from wrong ones, and an up-weighted class would be left out first.
+    """
+    weight = "weight" if isinstance(getattr(criterion, "weight", None), torch.Tensor) else None
+    with (
+        _attribute_of_all([criterion], "reduction", "none"),
+        _attribute_of_all([criterion] if weight else [], weight, None),
+    ):
+        yield
+
+
+def mend_batchnorm(module: nn.Module) -> None:
+    """Start running statistics afresh where a batch that was not finite has spoilt them."""
+    for layer in _batchnorm_layers(module):
+        if layer.running_mean is not None and not (layer.running_mean + layer.running_var).isfinite().all():
+            layer.reset_running_stats()
+
+
+def _batchnorm_layers(module):
+    return [layer for layer in module.modules() if isinstance(layer, _BatchNorm)]
+
+
+@contextmanager
+def _attribute_of_all(modules, name, value):
+    before = [getattr(module, name) for module in modules]
+    try:
+        for module in modules:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, old in zip(modules, before, strict=True):
+            setattr(module, name, old)
