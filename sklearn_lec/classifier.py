@@ -112,6 +112,9 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
     forward and backward pass per kept row. "lsec" needs a network with dropout or noise. The row-wise memory is
     8 bytes per row, whatever `M`.
 
+    Votes compare the losses of the criterion without its class weights, which count in the update alone. With an
+    optimizer that evaluates a batch several times, such as LBFGS, each evaluation votes.
+
     Filtering is weak where wrong labels resemble each other, as when an annotator confuses two classes throughout:
     use a larger `M` there. ``partial_fit`` goes on with the rows' record as long as it gets the same labels.
 
