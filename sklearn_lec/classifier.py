@@ -1,8 +1,5 @@
 """LECClassifier: a skorch classifier that learns from the rows whose labels an ensemble agrees on."""
 
-import inspect
-import math
-import re
 import warnings
 from contextlib import nullcontext
 
@@ -13,13 +10,13 @@ from skorch.dataset import get_len
 from torch import nn
 from torch.utils.data import Dataset
 
+from sklearn_lec.building import NetworkBuildingMixin
 from sklearn_lec.callbacks import LinearDecay
 from sklearn_lec.data import module_arguments, row_shape
 from sklearn_lec.device import AutoDeviceMixin
 from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 from sklearn_lec.methods import METHODS
-from sklearn_lec.methods.parameters import check_parameters
-from sklearn_lec.modules import MLP, Committee
+from sklearn_lec.modules import MLP
 from sklearn_lec.randomness import RandomStream
 from sklearn_lec.training import ConsensusTrainingMixin
 from sklearn_lec.validation import check_classes, check_criterion, check_inputs, check_labels
@@ -27,7 +24,7 @@ from sklearn_lec.validation import check_classes, check_criterion, check_inputs,
 __all__ = ["LECClassifier"]
 
 
-class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier):
+class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixin, NeuralNetClassifier):
     """Neural network classifier for data whose labels are partly wrong.
 
     Learning with ensemble consensus (LEC) first trains on all rows for a while, and then only on rows whose loss is
@@ -50,14 +47,32 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         - "lsec": rows on which `M` stochastic passes (dropout, noise) of one network agree.
         - "ltec": rows whose loss has been small in each of the last `M` epochs.
         - "ltec-full": the same, compared over the whole training set before each epoch.
+        - "co-teaching": two networks; each learns from the rows with a small loss in the other.
+        - "forward": every row, on a loss corrected by how often each class is mislabelled as another.
+        - "d2l": every row, with labels that give way to the network's own predictions when it begins to learn by
+          heart.
+
+        A parameter below that the method does not use, set all the same, is warned of; `eps` is not.
     eps : float in [0, 1), default=0.2
         Share of the labels that you take to be wrong. A little too much costs less than too little.
     M : int or inf, default=5
-        How many voters have to agree. More is stricter: the labels kept are cleaner, but fewer. ``numpy.inf`` is
-        for "ltec" and "ltec-full".
+        For "lnec", "lsec", "ltec" and "ltec-full": how many voters have to agree. More is stricter: the labels kept
+        are cleaner, but fewer. ``numpy.inf`` is for "ltec" and "ltec-full".
     T_w : int, default=10
         Epochs of warming-up on all rows. Long enough that the network has learned what is common, short enough
-        that it has not learned the wrong labels by heart.
+        that it has not learned the wrong labels by heart. Not for "co-teaching", "forward", "d2l" and "standard".
+    T_k : int, default=10
+        For "co-teaching": the share that is left out grows from 0 in the first epoch to `eps` in epoch `T_k`.
+    percentile : float in [0, 100], default=97
+        For "forward": where among the probabilities of a class the row stands from which the corruption matrix is
+        read off; 100, the largest, for many classes. A standard network is trained first to get the probabilities.
+    corruption_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        For "forward": the probability of each label (column) given the true class (row), if it is known.
+    W : int, default=12
+        For "d2l": epochs with which the dimensionality of the current one is compared.
+    lid_layer : str or None, default=None
+        For "d2l": name of the layer whose input is measured; None takes the last ``nn.Linear`` for the classifier
+        head.
     random_state : int, RandomState instance or None, default=None
         Makes ``fit`` repeatable, and leaves the global random state alone. With None, random numbers come from
         torch's global generator.
@@ -88,6 +103,13 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         The labels, in the order of the columns of ``predict_proba``.
     eps_ : float
         The share of wrong labels in use.
+    corruption_matrix_ : ndarray of shape (n_classes, n_classes)
+        After "forward": the corruption matrix in use.
+    lid_history_ : list of float
+        After "d2l": the local intrinsic dimensionality in each epoch.
+    turning_epoch_ : int or None
+        After "d2l": the epoch whose dimensionality rose, so that the network went back to the one before; None if
+        there was none.
     n_features_in_ : int
         Number of columns, if X was a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -108,9 +130,9 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
     Notes
     -----
     Cost in passes per epoch over n rows, once the warming-up is over: "ltec" and "self-training" take n forward and n
-    backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "ltec-full" n passes to select and then one
-    forward and backward pass per kept row. "lsec" needs a network with dropout or noise. The row-wise memory is
-    8 bytes per row, whatever `M`.
+    backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n, "ltec-full" n
+    passes to select and then one forward and backward pass per kept row; "forward" trains twice. "lsec" needs a network
+    with dropout or noise. The row-wise memory is 8 bytes per row, whatever `M`.
 
     Votes compare the losses of the criterion without its class weights, which count in the update alone. With an
     optimizer that evaluates a batch several times, such as LBFGS, each evaluation votes.
@@ -144,6 +166,11 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         eps=0.2,
         M=5,
         T_w=10,
+        T_k=10,
+        percentile=97,
+        corruption_matrix=None,
+        W=12,
+        lid_layer=None,
         random_state=None,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.Adam,
@@ -158,6 +185,11 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         self.eps = eps
         self.M = M
         self.T_w = T_w
+        self.T_k = T_k
+        self.percentile = percentile
+        self.corruption_matrix = corruption_matrix
+        self.W = W
+        self.lid_layer = lid_layer
         self.random_state = random_state
         super().__init__(
             module,
@@ -181,6 +213,26 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         """The share of filtering epochs in which each row was kept."""
         return self._record_of_rows().score.cpu().numpy()
 
+    @property
+    def corruption_matrix_(self):
+        """The corruption matrix in use by "forward"."""
+        return self._of_method("matrix").cpu().numpy()
+
+    @property
+    def lid_history_(self):
+        """The local intrinsic dimensionality that "d2l" measured in each epoch."""
+        return list(self._of_method("lids"))
+
+    @property
+    def turning_epoch_(self):
+        """The epoch in which "d2l" found its turning point, or None."""
+        return self._of_method("turning_epoch")
+
+    def _of_method(self, name):
+        if name not in getattr(vars(self).get("method_"), "memory", ()):
+            raise AttributeError(f"method={self.method!r} has no {name}, or fit has not been called yet.")
+        return getattr(self.method_, name)
+
     def _record_of_rows(self):
         record = getattr(vars(self).get("method_"), "kept", None)
         if record is None:
@@ -201,45 +253,6 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         """Build the network, optimizer and callbacks anew; ``fit`` does it by itself."""
         with self._random_numbers(restart=True):
             return super().initialize()
-
-    def initialize_module(self):
-        """Build the method, and as many networks as it trains."""
-        check_parameters(METHODS, method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
-        self.eps_ = self.eps
-        self.method_ = METHODS[self.method](eps=self.eps, M=self._integral_m(), T_w=self.T_w)
-        n_networks = self.method_.n_networks
-        if n_networks == 1:
-            with self._random_numbers(restart=False):
-                self.module_ = self._new_network()
-            return self
-        if isinstance(self.module, nn.Module):
-            raise TypeError(
-                f"method={self.method!r} trains {n_networks} networks that start from different weights, but module is "
-                f"an instance of {type(self.module).__name__}. Pass what makes a new one: the class, its arguments as "
-                "module__name=..., or a function that returns the network."
-            )
-        with self._random_numbers(restart=False):
-            self.module_ = Committee(self._new_network() for _ in range(n_networks))
-        return self
-
-    def _integral_m(self):
-        return self.M if self.M == math.inf else int(self.M)
-
-    def _new_network(self):
-        arguments = self.get_params_for("module")
-        if not isinstance(self.module, nn.Module):
-            accepted = inspect.signature(self.module).parameters
-            known = {name: value for name, value in self.module_arguments_.items() if name in accepted}
-            arguments = known | arguments
-        return self.initialized_instance(self.module, arguments)
-
-    module_arguments_ = {}
-
-    def get_all_learnable_params(self):
-        """Yield names and parameters; those of a committee bear the names that they have in their own network."""
-        for name, parameter in super().get_all_learnable_params():
-            in_committee = self.method_.n_networks > 1
-            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_committee else name, parameter
 
     def _random_numbers(self, *, restart):
         if self.random_state is None:
@@ -287,9 +300,10 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
         """
         is_fit = fit_params.get("_routing_method") == "fit"
         from_scratch = not self.initialized_ or (is_fit and not self.warm_start)
-        check_parameters(METHODS, method=self.method, eps=self.eps, M=self.M, T_w=self.T_w)
+        self._check_method_parameters()
+        self._warn_of_unused_parameters()
         epochs_done = 0 if from_scratch else self.method_.epoch
-        if is_fit and METHODS[self.method].filters and self.T_w >= epochs_done + self.max_epochs:
+        if is_fit and "T_w" in METHODS[self.method].parameters and self.T_w >= epochs_done + self.max_epochs:
             warnings.warn(
                 f"T_w={self.T_w} is not smaller than max_epochs={self.max_epochs}: the whole training is warming-up "
                 "and nothing will be filtered. Lower T_w or raise max_epochs.",
@@ -337,16 +351,6 @@ class LECClassifier(AutoDeviceMixin, ConsensusTrainingMixin, NeuralNetClassifier
 
     def check_data(self, X, y):
         """Do nothing: X and y have been examined before the network was built."""
-
-    def _adopt_parameters(self):
-        method = METHODS[self.method](eps=self.eps, M=self._integral_m(), T_w=self.T_w)
-        if type(method) is not type(self.method_) or method.n_networks != self.method_.n_networks:
-            raise ValueError(
-                f"the training under way is one of {type(self.method_).__name__} with {self.method_.n_networks} "
-                f"network(s); method={self.method!r}, M={self.M} cannot go on with it. Call fit, or initialize first."
-            )
-        method.load_state_dict(self.method_.state_dict())
-        self.method_, self.eps_ = method, self.eps
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-__all__ = ["check_eps", "decimal_fraction", "is_number"]
+__all__ = ["check_corruption_matrix", "check_eps", "decimal_fraction", "is_number"]
 
 
 def decimal_fraction(share: float) -> Fraction:
@@ -34,3 +34,33 @@ def check_eps(eps) -> None:
 def is_number(value) -> bool:
     """Return whether `value` is a real number, and neither a boolean nor NaN."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and not math.isnan(value)
+
+
+def check_corruption_matrix(matrix, *, n_classes: int | None = None) -> np.ndarray:
+    """Return the matrix as an array, or raise an error if its rows are not distributions over the classes.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_classes, n_classes)
+        The probability of each label (column) given the true class (row).
+    n_classes : int or None, default=None
+        How many classes there are; None if that is not known yet.
+
+    Returns
+    -------
+    matrix : float ndarray of shape (n_classes, n_classes)
+    """
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"corruption_matrix must be square, one row and one column per class, got shape {matrix.shape}."
+        )
+    if not (np.isfinite(matrix).all() and (matrix >= 0).all() and np.allclose(matrix.sum(axis=1), 1)):
+        raise ValueError(
+            "corruption_matrix must hold probabilities that sum to 1 in each row (the true class); got row sums "
+            f"{np.round(matrix.sum(axis=1), 3).tolist()}. Divide it by matrix.sum(axis=1, keepdims=True), or transpose "
+            "it if its columns are the true classes."
+        )
+    if n_classes is not None and len(matrix) != n_classes:
+        raise ValueError(f"corruption_matrix is for {len(matrix)} classes, but y has {n_classes}.")
+    return matrix

@@ -10,6 +10,7 @@ from torch.utils.data import Subset
 
 from sklearn_lec.data import finite_rows, matching, numbered_batches, rows_within, take
 from sklearn_lec.switches import batchnorm_in_evaluation, mend_batchnorm, one_loss_per_row, untracked_batchnorm
+from sklearn_lec.trainer import NetTrainer
 from sklearn_lec.validation import check_outputs
 
 __all__ = ["ConsensusTrainingMixin"]
@@ -44,6 +45,7 @@ class ConsensusTrainingMixin:
                 "return the data set it was given, or a torch.utils.data.Subset of it."
             )
         self._recognise_rows(rows, y)
+        self.method_.before_training(NetTrainer(self, dataset_train, X=X, y=y, fit_params=fit_params))
         return dataset_train, dataset_valid
 
     def _recognise_rows(self, rows, y):
@@ -66,7 +68,7 @@ class ConsensusTrainingMixin:
             **{"batch_size": self.batch_size, "shuffle": training} | arguments,
         )
 
-    def _every_row_in_order(self, dataset):
+    def every_row_in_order(self, dataset, *, batch_size=None):
         """Return an iterator that prepares rows as in training, but shows each exactly once."""
         arguments = self.get_params_for("iterator_train")
         for name in ("shuffle", "sampler", "batch_sampler", "drop_last"):
@@ -75,7 +77,7 @@ class ConsensusTrainingMixin:
             dataset,
             self.iterator_train,
             rows=rows_within(dataset, self._whole_),
-            **{"batch_size": self.batch_size} | arguments,
+            **{"batch_size": self.batch_size} | arguments | ({"batch_size": batch_size} if batch_size else {}),
         )
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
@@ -83,6 +85,7 @@ class ConsensusTrainingMixin:
         if not training:
             super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
             return
+        training_set = iterator.dataset
         self.method_.begin_epoch()
         self._kept_in_epoch_ = None
         if self.method_.scope == "epoch" and self.method_.n_votes:
@@ -90,6 +93,7 @@ class ConsensusTrainingMixin:
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         n_kept = self.method_.end_epoch()
         self.history.record("rows_kept", n_kept)
+        self.method_.after_epoch(NetTrainer(self, training_set, fit_params=fit_params))
         if n_kept == 0:
             self._warn_once(
                 f"nothing was learned in epoch {self.method_.epoch}: no row was kept. Voters agreed on none, or "
@@ -172,7 +176,8 @@ class ConsensusTrainingMixin:
             if len(kept) == 0:
                 continue
             # Where nothing is left out, the step is bit for bit the one of skorch.
-            part = self._criterion_loss(*((output, y) if len(kept) == len(y) else (output[kept], y[kept])))
+            outputs_and_labels = (output, y) if len(kept) == len(y) else (output[kept], y[kept])
+            part = self.method_.loss(self._criterion_loss, *outputs_and_labels)
             loss = part if loss is None else loss + part
         return loss
 
@@ -213,7 +218,7 @@ class ConsensusTrainingMixin:
         # see one class at a time.
         self._set_training(False)
         with torch.no_grad():
-            for batch in self._every_row_in_order(dataset):
+            for batch in self.every_row_in_order(dataset):
                 X, y = unpack_data(batch)
                 y_pred = self.infer(X, **fit_params)
                 losses.append(self._row_losses(_per_network(y_pred), self.label_codes_(y).to(y_pred.device)))

@@ -1,29 +1,57 @@
 """The contract between a training method and the estimator, and what all methods share."""
 
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from sklearn_lec.selection import KeptRows, small_loss_mask
 
-__all__ = ["ConsensusMethod", "Method"]
+__all__ = ["ConsensusMethod", "Method", "Trainer"]
+
+
+class Trainer(Protocol):
+    """What a method may ask of the training under way."""
+
+    n_classes: int
+    max_epochs: int
+
+    def check_head(self, layer: str | None) -> None:
+        """Raise an error if the classifier head cannot be found; `layer` names it, None takes the last linear layer."""
+
+    def hidden_features(self, n_rows: int, *, layer: str | None) -> Iterator[Tensor]:
+        """Yield, in batches, what enters the classifier head for random rows of the training set."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return a copy of the network's weights."""
+
+    def restore(self, weights: dict[str, Tensor]) -> None:
+        """Put back weights that `weights` returned."""
+
+    def probabilities_after_standard_training(self) -> np.ndarray:
+        """Train another network of the same kind on every row, and return its predictions for them."""
+
+    def check_cross_entropy(self) -> None:
+        """Raise an error if the criterion is not the cross-entropy of logits."""
+
+    def record(self, name: str, value: float) -> None:
+        """Write a value into the history of the epoch."""
 
 
 class Method:
-    """Decide which rows each network learns from.
+    """Decide which rows each network learns from, and on which loss.
 
-    The estimator trains `n_networks` networks side by side. Before every update it hands the method a matrix of
-    losses, voters x rows, and gets back a matrix of booleans, networks x rows; the update then descends on the sum,
-    over the networks, of the loss on the rows that each may keep. A subclass says how many vote, in which set of
-    rows they are compared, and what follows from the vote. This base class keeps everything.
+    The estimator trains `n_networks` networks side by side. Before every update it hands the method a matrix of losses,
+    voters x rows, and gets back a matrix of booleans, networks x rows; the update then descends on the sum, over the
+    networks, of the loss on the rows that each may keep. A subclass says how many vote, in which set of rows they are
+    compared, and what follows from the vote; or it leaves every row in, as this base class does, and changes the loss.
 
     Parameters
     ----------
-    eps : float
-        Share of the labels taken to be wrong.
-    M : int or inf
-        Size of the ensemble whose consensus counts.
-    T_w : int
-        Epochs of warming-up, in which every row is kept.
+    **parameters
+        Values of the estimator's parameters that `parameters` names; each becomes an attribute.
 
     Attributes
     ----------
@@ -35,27 +63,30 @@ class Method:
         Tells the rows that the record is about from others.
     """
 
-    n_networks = 1
+    parameters: tuple[str, ...] = ()
+    """The estimator's parameters that the method uses."""
+    memory: tuple[str, ...] = ("epoch", "rows_identity")
+    """Attributes, beside `kept`, that hold what the method remembers: numbers, tensors, lists or dicts of them."""
     scope = "batch"
     """Where losses are compared: within each "batch" (Algorithm 1), or within the whole training set, before the
     "epoch", which then runs over the kept rows alone (Algorithm 2)."""
-    filters = True
-    """Whether the method leaves rows out at all."""
+    n_networks = 1
+    """How many networks are trained side by side."""
+    filters = False
+    """Whether the method leaves rows out, so that it has to compare the losses of rows."""
     m_must_be_finite = False
     """Whether `M` networks or passes have to be run, so that an infinite `M` makes no sense."""
 
-    def __init__(self, *, eps: float, M: float, T_w: int):
-        self.eps = eps
-        self.M = M
-        self.T_w = T_w
+    def __init__(self, **parameters):
+        vars(self).update(parameters)
         self.epoch = 0
         self.kept: KeptRows | None = None
         self.rows_identity: str | None = None
 
     @property
     def filtering(self) -> bool:
-        """Whether the warming-up is over."""
-        return self.epoch > self.T_w
+        """Whether this epoch counts in the share of epochs that kept a row."""
+        return True
 
     @property
     def n_votes(self) -> int:
@@ -78,6 +109,29 @@ class Method:
         """
         raise NotImplementedError(f"{type(self).__name__} has n_votes > 0, so it must define keep")
 
+    def loss(self, criterion: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of one network on the rows that it keeps.
+
+        Parameters
+        ----------
+        criterion : callable (outputs, labels) -> scalar Tensor
+        outputs : Tensor of shape (n_rows, n_classes)
+            Logits.
+        labels : int64 Tensor of shape (n_rows,)
+            Class numbers.
+
+        Returns
+        -------
+        loss : scalar Tensor
+        """
+        return criterion(outputs, labels)
+
+    def before_training(self, trainer: Trainer) -> None:
+        """Get ready, before the first epoch of each call to ``fit`` or ``partial_fit``."""
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Look back on the epoch that has just ended."""
+
     def start(self, n_rows: int, *, training_rows: Tensor | None = None, identity: str = "", device="cpu") -> None:
         """Forget all rows: the training that follows is on `n_rows` rows that have not been seen before."""
         self.rows_identity = identity
@@ -93,25 +147,33 @@ class Method:
         return self.kept.close_epoch(filtering=self.filtering)
 
     def state_dict(self) -> dict:
-        """Return all that the method remembers, as tensors and plain numbers."""
-        state = {"epoch": self.epoch}
+        """Return all that the method remembers."""
+        state = {name: getattr(self, name) for name in self.memory}
         if self.kept is not None:
-            state["rows_identity"] = self.rows_identity
             state |= {f"kept.{name}": value for name, value in vars(self.kept).items()}
         return state
 
     def load_state_dict(self, state: dict) -> None:
         """Take over what `state_dict` returned."""
-        self.epoch = state["epoch"]
         if "kept.counts" in state:
             counts = state["kept.counts"]
-            self.start(len(counts), identity=state["rows_identity"], device=counts.device)
+            self.start(len(counts), device=counts.device)
             for name in vars(self.kept):
                 setattr(self.kept, name, state[f"kept.{name}"])
+        for name in self.memory:
+            setattr(self, name, state[name])
 
 
 class ConsensusMethod(Method):
     """Learn from the rows that every voter finds among its small losses: Algorithm 1 of the paper."""
+
+    parameters = ("eps", "M", "T_w")
+    filters = True
+
+    @property
+    def filtering(self) -> bool:
+        """Whether the warming-up is over."""
+        return self.epoch > self.T_w
 
     @property
     def n_votes(self) -> int:

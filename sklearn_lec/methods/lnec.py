@@ -13,4 +13,4 @@ class LNEC(ConsensusMethod):
     @property
     def n_networks(self) -> int:
         """As many as vote."""
-        return self.M
+        return int(self.M)

@@ -13,4 +13,4 @@ class LSEC(ConsensusMethod):
     @property
     def n_votes(self) -> int:
         """`M` passes, once the warming-up is over."""
-        return self.M if self.filtering else 0
+        return int(self.M) if self.filtering else 0

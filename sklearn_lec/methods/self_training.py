@@ -10,3 +10,5 @@ class SelfTraining(ConsensusMethod):
 
     This is any of the three LECs with ``M = 1`` (Section 4.2 of the paper).
     """
+
+    parameters = ("eps", "T_w")

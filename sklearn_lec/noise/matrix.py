@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_lec.noise.base import LabelNoise
+from sklearn_lec.shares import check_corruption_matrix
 
 __all__ = ["MatrixNoise"]
 
@@ -37,28 +38,10 @@ class MatrixNoise(LabelNoise):
         self.random_state = random_state
 
     def _check_parameters(self):
-        matrix = self._matrix()
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(
-                f"corruption_matrix must be square, one row and one column per class, got shape {matrix.shape}."
-            )
-        if not (np.isfinite(matrix).all() and (matrix >= 0).all() and np.allclose(matrix.sum(axis=1), 1)):
-            raise ValueError(
-                "corruption_matrix must hold probabilities that sum to 1 in each row (the true class); got row sums "
-                f"{np.round(matrix.sum(axis=1), 3).tolist()}. Divide it by matrix.sum(axis=1, keepdims=True), or "
-                "transpose it if its columns are the true classes."
-            )
-
-    def _matrix(self):
-        return np.asarray(self.corruption_matrix, dtype=float)
+        check_corruption_matrix(self.corruption_matrix)
 
     def _flip(self, codes, rng):
-        matrix = self._matrix()
-        if len(matrix) != len(self.classes_):
-            raise ValueError(
-                f"corruption_matrix is for {len(matrix)} classes, but y has {len(self.classes_)}: "
-                f"{self.classes_.tolist()}."
-            )
+        matrix = check_corruption_matrix(self.corruption_matrix, n_classes=len(self.classes_))
         # A uniform number falls into the interval of its new label on the line of cumulated probabilities.
         bounds = np.cumsum(matrix, axis=1)[:, :-1]
         return (rng.uniform(size=(len(codes), 1)) >= bounds[codes]).sum(axis=1)

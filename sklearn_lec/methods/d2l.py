@@ -1,0 +1,123 @@
+"""D2L: stop believing the labels when the network's inner representation starts to become more complex."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sklearn_lec.methods.base import Method, Trainer
+
+__all__ = ["D2L", "is_turning_point", "local_intrinsic_dimensionality", "weight_of_labels"]
+
+N_ROWS = 1280
+"""Rows over which the local intrinsic dimensionality is averaged in each epoch."""
+N_NEIGHBORS = 20
+
+
+class D2L(Method):
+    """Learn from every row, after the turning point with targets that mix label and prediction.
+
+    The local intrinsic dimensionality (LID) of what enters the classifier head falls while the network learns patterns
+    and rises when it starts to learn labels by heart. At that point the network goes back to the epoch before, and the
+    weight of the given labels falls from then on.
+
+    References
+    ----------
+    X. Ma et al., "Dimensionality-driven learning with noisy labels", ICML 2018.
+    """
+
+    parameters = ("W", "lid_layer")
+    memory = (*Method.memory, "lids", "turning_epoch", "weights_before", "label_weight")
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.lids: list[float] = []
+        self.turning_epoch: int | None = None
+        self.weights_before: dict[str, Tensor] | None = None
+        self.label_weight = 1.0
+
+    def before_training(self, trainer: Trainer) -> None:
+        """Find the classifier head, whose input is measured."""
+        trainer.check_head(self.lid_layer)
+
+    def loss(self, criterion, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss against the label and against the network's own prediction, weighted."""
+        loss = criterion(outputs, labels)
+        if self.label_weight < 1:
+            loss = self.label_weight * loss + (1 - self.label_weight) * criterion(outputs, outputs.argmax(dim=-1))
+        return loss
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Measure the LID, go back by an epoch at the turning point, and set the weight of the labels."""
+        batches = trainer.hidden_features(N_ROWS, layer=self.lid_layer)
+        self.lids.append(float(torch.cat([local_intrinsic_dimensionality(batch) for batch in batches]).mean()))
+        trainer.record("lid", self.lids[-1])
+        if self.turning_epoch is None and is_turning_point(self.lids, window=self.W):
+            self.turning_epoch = self.epoch
+            trainer.restore(self.weights_before)
+        if self.turning_epoch is None:
+            self.weights_before = trainer.weights()
+        else:
+            self.weights_before = None
+            self.label_weight = weight_of_labels(self.lids, progress=self.epoch / trainer.max_epochs)
+
+
+def local_intrinsic_dimensionality(features: Tensor, *, n_neighbors: int = N_NEIGHBORS) -> Tensor:
+    """Return the maximum-likelihood estimate of the local intrinsic dimensionality at each row.
+
+    Parameters
+    ----------
+    features : Tensor of shape (n_rows, n_features)
+    n_neighbors : int, default=20
+        Nearest neighbours, within the rows given, that the estimate rests on; fewer if there are not as many.
+
+    Returns
+    -------
+    lid : Tensor of shape (n_rows,)
+        ``-k / sum(log(r_i / r_k))`` over the distances r_1 to r_k of the k nearest neighbours.
+
+    Examples
+    --------
+    >>> line = torch.linspace(0, 1, 101)[:, None] * torch.tensor([1.0, 2.0, 3.0])
+    >>> round(local_intrinsic_dimensionality(line).mean().item())
+    1
+    """
+    n_neighbors = min(n_neighbors, len(features) - 1)
+    distances = torch.cdist(features, features, compute_mode="donot_use_mm_for_euclid_dist")
+    nearest = distances.topk(n_neighbors + 1, largest=False).values[:, 1:]  # the nearest one is the row itself
+    # Rows that coincide, or that are all equally far away, have no dimensionality; bounds keep the average finite.
+    limits = torch.finfo(nearest.dtype)
+    log_ratios = (nearest.clamp(min=limits.tiny) / nearest[:, -1:].clamp(min=limits.tiny)).log().sum(dim=1)
+    return -n_neighbors / log_ratios.clamp(max=-limits.eps)
+
+
+def is_turning_point(lids: list[float], *, window: int) -> bool:
+    """Return whether the last LID exceeds the mean of the `window` before it by two standard deviations.
+
+    Examples
+    --------
+    >>> is_turning_point([5, 4, 3, 2, 8], window=4), is_turning_point([5, 4, 3, 2, 3], window=4)
+    (True, False)
+    """
+    if len(lids) <= window:
+        return False
+    before = lids[-window - 1 : -1]
+    return bool(lids[-1] > np.mean(before) + 2 * np.std(before))
+
+
+def weight_of_labels(lids: list[float], *, progress: float) -> float:
+    """Return how much the given labels count: ``exp(-progress * LID / min LID)``.
+
+    Parameters
+    ----------
+    lids : list of float
+        One per epoch, the last one that of the current epoch.
+    progress : float
+        The current epoch as a share of all.
+
+    Returns
+    -------
+    weight : float in (0, 1]
+    """
+    return math.exp(-progress * lids[-1] / min(lids))

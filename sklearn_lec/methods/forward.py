@@ -1,0 +1,72 @@
+"""Forward: correct the loss by the probability with which each class is mislabelled as another."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sklearn_lec.methods.base import Method, Trainer
+from sklearn_lec.shares import check_corruption_matrix
+
+__all__ = ["Forward", "estimate_corruption_matrix"]
+
+
+class Forward(Method):
+    """Learn from every row, on ``-log((C^T p)[y])`` in place of ``-log p[y]``.
+
+    The corruption matrix C is given, or is read off the predictions of a network that is trained on all rows first.
+
+    References
+    ----------
+    G. Patrini et al., "Making deep neural networks robust to label noise: a loss correction approach", CVPR 2017.
+    """
+
+    parameters = ("corruption_matrix", "percentile")
+    memory = (*Method.memory, "matrix")
+    matrix: Tensor | None = None
+    """The corruption matrix in use, true classes in rows; shape (n_classes, n_classes)."""
+
+    def before_training(self, trainer: Trainer) -> None:
+        """Check the corruption matrix, or estimate it if there is none."""
+        trainer.check_cross_entropy()
+        if self.corruption_matrix is not None:
+            matrix = check_corruption_matrix(self.corruption_matrix, n_classes=trainer.n_classes)
+            self.matrix = torch.as_tensor(matrix, dtype=torch.float32)
+        elif self.matrix is None:
+            probabilities = trainer.probabilities_after_standard_training()
+            matrix = estimate_corruption_matrix(probabilities, percentile=self.percentile)
+            self.matrix = torch.as_tensor(matrix, dtype=torch.float32)
+
+    def loss(self, criterion, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of what the network's outputs become when labels are corrupted."""
+        self.matrix = self.matrix.to(outputs.device)
+        noisy = outputs.softmax(dim=-1) @ self.matrix.to(outputs.dtype)
+        # Logarithms of probabilities are logits: their softmax is the probabilities again.
+        return criterion(noisy.clamp(min=torch.finfo(noisy.dtype).tiny).log(), labels)
+
+
+def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) -> np.ndarray:
+    """Read the corruption matrix off the predictions of a network that was trained on noisy labels.
+
+    Where a row surely belongs to a class, the network predicts how that class is labelled. A row that has a high
+    probability of the class, without being an outlier, is taken for such a row.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+    percentile : float in [0, 100]
+        Where among the probabilities of a class the row stands that is read off; 100 is the largest.
+
+    Returns
+    -------
+    matrix : ndarray of shape (n_classes, n_classes)
+        The probability of each label (column) given the true class (row).
+
+    Examples
+    --------
+    >>> estimate_corruption_matrix(np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]]), percentile=100)
+    array([[0.9, 0.1],
+           [0.2, 0.8]])
+    """
+    position = int(percentile / 100 * (len(probabilities) - 1))
+    typical_rows = np.argsort(probabilities, axis=0, kind="stable")[position]
+    return probabilities[typical_rows]

@@ -1,0 +1,112 @@
+"""What a method can ask of the training under way: features, weights, a standard training beside it."""
+
+import torch
+from sklearn.base import clone
+from skorch.dataset import unpack_data
+from torch import nn
+from torch.utils.data import Subset
+
+from sklearn_lec.data import matching
+
+__all__ = ["NetTrainer"]
+
+BATCH_SIZE = 128
+"""Rows among which neighbours are looked for when features are measured, as in the D2L paper."""
+
+
+class NetTrainer:
+    """The `Trainer` of a skorch net.
+
+    Parameters
+    ----------
+    net : LECClassifier
+    dataset : torch Dataset
+        The training set.
+    X, y : as for ``fit``, default=None
+        Only for a standard training.
+    fit_params : dict
+        Passed to the network.
+    """
+
+    def __init__(self, net, dataset, *, X=None, y=None, fit_params=None):
+        self.net = net
+        self.dataset = dataset
+        self.X, self.y = X, y
+        self.fit_params = fit_params or {}
+        self.n_classes = len(net.classes_)
+        self.max_epochs = net.max_epochs
+
+    def check_head(self, layer):
+        """Raise an error if the classifier head cannot be found."""
+        self._head(layer)
+
+    @torch.no_grad()
+    def hidden_features(self, n_rows, *, layer):
+        """Yield, in batches, what enters the classifier head for random rows, in evaluation mode."""
+        n_rows = min(n_rows, len(self.dataset))
+        n_rows -= n_rows % BATCH_SIZE if n_rows > BATCH_SIZE else 0
+        subset = Subset(self.dataset, torch.randperm(len(self.dataset))[:n_rows].tolist())
+        module, captured = self._network(), []
+        hook = self._head(layer).register_forward_pre_hook(lambda head, inputs: captured.append(inputs[0]))
+        self.net._set_training(False)
+        try:
+            for batch in self.net.every_row_in_order(subset, batch_size=BATCH_SIZE):
+                X, _ = unpack_data(batch)
+                x = matching(X, module)
+                module(**x, **self.fit_params) if isinstance(x, dict) else module(x, **self.fit_params)
+                yield captured.pop().flatten(1).float()
+        finally:
+            hook.remove()
+
+    def weights(self):
+        """Return a copy of the network's weights."""
+        return {name: value.detach().clone() for name, value in self.net.module_.state_dict().items()}
+
+    def restore(self, weights):
+        """Put back weights that `weights` returned."""
+        self.net.module_.load_state_dict(weights)
+
+    def probabilities_after_standard_training(self):
+        """Train a copy of the net on every row, and return its predictions for them.
+
+        Its random numbers go on with those of the training under way. Callbacks of the user's do not run: a checkpoint
+        of this network would be taken for one of the network to come.
+        """
+        standard = clone(self.net).set_params(
+            **self.net.method_defaults() | {"method": "standard", "random_state": None, "callbacks": None}
+        )
+        return standard.fit(self.X, self.y, **self.fit_params).predict_proba(self.X)
+
+    def check_cross_entropy(self):
+        """Raise an error if the criterion is not the cross-entropy of logits."""
+        criterion = getattr(self.net.criterion_, "_orig_mod", self.net.criterion_)
+        if not isinstance(criterion, nn.CrossEntropyLoss):
+            raise TypeError(
+                f"method={self.net.method!r} corrects the cross-entropy of logits, but the criterion is "
+                f"{type(criterion).__name__}. Leave criterion at torch.nn.CrossEntropyLoss, and let the module return "
+                "logits."
+            )
+
+    def record(self, name, value):
+        """Write a value into the history of the epoch."""
+        self.net.history.record(name, value)
+
+    def _network(self):
+        return getattr(self.net.module_, "_orig_mod", self.net.module_)
+
+    def _head(self, layer):
+        layers = dict(self._network().named_modules())
+        if layer is not None:
+            if layer not in layers:
+                raise ValueError(
+                    f"lid_layer={layer!r} is not a layer of the module. Its layers: {', '.join(filter(None, layers))}."
+                )
+            return layers[layer]
+        linear = [layer for layer in layers.values() if isinstance(layer, nn.Linear)]
+        if not linear:
+            raise ValueError(
+                f"method={self.net.method!r} measures what enters the classifier head, and takes the last nn.Linear "
+                f"for it, but {type(self._network()).__name__} has none. Name the layer with lid_layer; layers: "
+                f"{', '.join(filter(None, layers))}."
+            )
+        return linear[-1]
