@@ -5,7 +5,7 @@ What do the four kinds of label noise look like?
 Symmetric noise spreads over all classes and asymmetric noise goes to one other class, whatever the image shows.
 Semantic noise confuses classes that look alike, and picks the images that are hard to tell. Open-set noise changes no
 label: it puts images of something else under them. As the paper's Figures A1 and A2, drawn from digits; the foreign
-images are digits turned upside down. Two pictures are written into the folder ``demo-output``.
+images are cut out of a photograph. Two pictures are written into the folder ``demo-output``.
 """
 
 from pathlib import Path
@@ -16,7 +16,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import PowerNorm
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_sample_image
+from sklearn.feature_extraction.image import extract_patches_2d
 from sklearn.neural_network import MLPClassifier
 
 from sklearn_lec.noise import AsymmetricNoise, OpenSetNoise, SemanticNoise, SymmetricNoise
@@ -53,12 +54,13 @@ def plot_examples(noises, y, path, *, per_kind=10):
 def main():
     X, y = load_digits(return_X_y=True)
     X = X / 16
-    upside_down = X.reshape(-1, 8, 8)[:, ::-1].reshape(X.shape)
+    photograph = load_sample_image("china.jpg").mean(axis=2) / 255
+    patches = extract_patches_2d(photograph, (8, 8), max_patches=1000, random_state=0).reshape(-1, 64)
     kinds = {
         "symmetric": SymmetricNoise(eps=0.2, random_state=0),
         "asymmetric": AsymmetricNoise(eps=0.2, random_state=0),
         "semantic": SemanticNoise(MLPClassifier(max_iter=200, early_stopping=True), eps=0.2, random_state=0),
-        "open-set": OpenSetNoise(upside_down, eps=0.2, random_state=0),
+        "open-set": OpenSetNoise(patches, eps=0.2, random_state=0),
     }
     noises = {name: (noise, *noise.corrupt(X, y)) for name, noise in kinds.items()}
 

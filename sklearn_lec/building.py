@@ -35,8 +35,8 @@ class NetworkBuildingMixin:
 
     def get_all_learnable_params(self):
         """Yield names and parameters; those of a committee bear the names that they have in their own network."""
+        in_committee = self.method_.n_networks > 1
         for name, parameter in super().get_all_learnable_params():
-            in_committee = self.method_.n_networks > 1
             yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_committee else name, parameter
 
     @classmethod

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import torch
+from sklearn.exceptions import NotFittedError
 from skorch import NeuralNetClassifier
 from skorch.dataset import get_len
 from torch import nn
@@ -236,7 +237,7 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
     def _record_of_rows(self):
         record = getattr(vars(self).get("method_"), "kept", None)
         if record is None:
-            raise AttributeError(f"this {type(self).__name__} has no record of rows yet; call fit first.")
+            raise NotFittedError(f"this {type(self).__name__} has no record of rows yet; call fit first.")
         return record
 
     @property

@@ -41,6 +41,14 @@ torchvision.datasets.{loader} from {root}.
 Source: {source}
 """
 
+_N_ROWS = {
+    "MNIST": {"train": 60_000, "test": 10_000},
+    "FashionMNIST": {"train": 60_000, "test": 10_000},
+    "CIFAR10": {"train": 50_000, "test": 10_000},
+    "CIFAR100": {"train": 50_000, "test": 10_000},
+    "SVHN": {"train": 73_257, "test": 26_032},
+}
+
 _SOURCES = {
     "MNIST": "Y. LeCun et al., 'Gradient-based learning applied to document recognition', Proc. IEEE 86(11), 1998.",
     "FashionMNIST": "H. Xiao et al., 'Fashion-MNIST: a novel image dataset for benchmarking', arXiv:1708.07747, 2017.",
@@ -111,9 +119,9 @@ def fetch_svhn(data_home=None, *, subset="train", return_X_y=False, download_if_
 def _fetch(loader, data_home, subset, return_X_y, download_if_missing, dtype):
     if subset not in ("train", "test"):
         raise ValueError(f"subset must be 'train' or 'test', got {subset!r}.")
-    if np.dtype(dtype) not in (np.dtype("float32"), np.dtype("uint8")):
+    if dtype not in ("float32", "uint8", np.float32, np.uint8):
         raise ValueError(f"dtype must be 'float32' or 'uint8', got {dtype!r}.")
-    root = Path(get_data_home()) if data_home is None else Path(data_home)
+    root = Path(get_data_home() if data_home is None else data_home).expanduser()
     dataset = _load(loader, root, subset, download_if_missing)
     data = _channels_first(np.asarray(dataset.data))
     if np.dtype(dtype) == np.float32:
@@ -140,19 +148,38 @@ def _fetch(loader, data_home, subset, return_X_y, download_if_missing, dtype):
 
 def _load(loader, root, subset, download_if_missing):
     split = {"split": subset} if loader is torchvision.datasets.SVHN else {"train": subset == "train"}
+    archives = _archives(loader)
+    has_archives = archives and all(_is_intact(root / path, md5) for path, md5 in archives)
+    # torchvision checks what it unpacks of CIFAR, but of MNIST only the archives.
+    if has_archives and not _unpacked(loader):
+        return _load_from_archives(loader, root, archives, split)
     try:
-        return loader(root, download=False, **split)
+        return _complete(loader(root, download=False, **split), subset)
     except Exception as error:  # whatever torchvision and pickle raise for missing, damaged and unreadable files
         reason = error
-    archives = _archives(loader)
-    if archives and all(check_integrity(root / path, md5) for path, md5 in archives):
+    if has_archives:
         return _load_from_archives(loader, root, archives, split)
     if download_if_missing:
         try:
-            return loader(root, download=True, **split)
+            return _complete(loader(root, download=True, **split), subset)
         except Exception as error:
             reason = error
     raise OSError(_what_to_put_where(loader, root, download_if_missing, reason)) from reason
+
+
+def _complete(dataset, subset):
+    n_images, n_labels = len(dataset.data), len(dataset.labels if hasattr(dataset, "labels") else dataset.targets)
+    expected = _N_ROWS[type(dataset).__name__][subset]
+    if not n_images == n_labels == expected:
+        raise ValueError(f"expected {expected} images and labels, found {n_images} and {n_labels}: a file is damaged")
+    return dataset
+
+
+def _is_intact(path, md5):
+    try:
+        return check_integrity(path, md5)
+    except OSError:  # not allowed to read it
+        return False
 
 
 def _load_from_archives(loader, root, archives, split):
@@ -189,14 +216,21 @@ def _what_to_put_where(loader, root, download_if_missing, reason):
     if not download_if_missing:
         lines.append("Set download_if_missing=True to download it, or put these files there by hand:")
     else:
-        lines.append("The download failed too. Get these files where there is a network, and put them there:")
+        lines.append("The download failed too. Get these files by other means, and put them there:")
     for path, md5 in _archives(loader) or _unpacked(loader):
         lines.append(f"  {root / path} (MD5 {md5})")
-    damaged = [path for path, md5 in _archives(loader) + _unpacked(loader)
-               if (root / path).exists() and not check_integrity(root / path, md5)]  # fmt: skip
+    files = _archives(loader) + _unpacked(loader)
+    damaged = [path for path, md5 in files if _exists(root / path) and not _is_intact(root / path, md5)]
     if damaged:
-        lines.append("Damaged, to be replaced: " + ", ".join(str(root / path) for path in damaged))
+        lines.append("Damaged or unreadable, to be replaced: " + ", ".join(str(root / path) for path in damaged))
     return "\n".join(lines)
+
+
+def _exists(path):
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _channels_first(images):

@@ -96,7 +96,7 @@ class Relabelled(Dataset):
 
 def _known_targets(dataset):
     # torchvision's data sets list their labels; a target_transform would make that list differ from what they yield.
-    targets = getattr(dataset, "targets", None)
+    targets = getattr(dataset, "targets", getattr(dataset, "labels", None))
     if targets is None or getattr(dataset, "target_transform", None) is not None or len(targets) != len(dataset):
         return None
     return targets if _scalar(targets[0]) == _scalar(dataset[0][1]) else None

@@ -13,9 +13,9 @@ def label_precision_score(clean_mask, noise_mask: ArrayLike | None = None) -> fl
     Parameters
     ----------
     clean_mask : array-like of bool, shape (n_rows,), or fitted NoisyLabelClassifier
-        Rows that the training used, for example ``clf.clean_mask_``; or an estimator that has both masks.
+        Rows that the training used, or an estimator that has them as ``clean_mask_``.
     noise_mask : array-like of bool, shape (n_rows,), default=None
-        Rows whose label is wrong. May be left out if an estimator is given.
+        Rows whose label is wrong. May be left out if the estimator has them as ``noise_mask_``.
 
     Returns
     -------
@@ -41,9 +41,9 @@ def label_recall_score(clean_mask, noise_mask: ArrayLike | None = None) -> float
     Parameters
     ----------
     clean_mask : array-like of bool, shape (n_rows,), or fitted NoisyLabelClassifier
-        Rows that the training used, for example ``clf.clean_mask_``; or an estimator that has both masks.
+        Rows that the training used, or an estimator that has them as ``clean_mask_``.
     noise_mask : array-like of bool, shape (n_rows,), default=None
-        Rows whose label is wrong. May be left out if an estimator is given.
+        Rows whose label is wrong. May be left out if the estimator has them as ``noise_mask_``.
 
     Returns
     -------
@@ -64,13 +64,15 @@ def label_recall_score(clean_mask, noise_mask: ArrayLike | None = None) -> float
 
 
 def _masks(clean_mask, noise_mask):
-    if noise_mask is None:
+    if noise_mask is not None:
+        clean_mask = getattr(clean_mask, "clean_mask_", clean_mask)
+    else:
         try:
             clean_mask, noise_mask = clean_mask.clean_mask_, clean_mask.noise_mask_
         except AttributeError as error:
             raise TypeError(
-                f"without noise_mask the first argument must be an estimator with clean_mask_ and noise_mask_, such as "
-                f"a fitted NoisyLabelClassifier, got {type(clean_mask).__name__}: {error}"
+                "without noise_mask the first argument must be an estimator with clean_mask_ and noise_mask_, such as "
+                f"a fitted NoisyLabelClassifier (search.best_estimator_), got {type(clean_mask).__name__}: {error}"
             ) from error
     check_consistent_length(clean_mask, noise_mask)
     masks = []

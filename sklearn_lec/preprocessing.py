@@ -24,7 +24,7 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    mean_ : float32 ndarray of shape (n_features,)
+    mean_ : float64 ndarray of shape (n_features,)
     whitening_ : float32 ndarray of shape (n_features, n_features)
         Symmetric; whitened rows are ``(x - mean_) @ whitening_``.
     unwhitening_ : float32 ndarray of shape (n_features, n_features)
@@ -73,20 +73,24 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"regularization must be at least 0, got {self.regularization!r}.")
         X = self._check(X, reset=True)
         n_rows, n_features = len(X), self.n_features_in_
-        # Sums relative to a first guess of the mean: without it, their difference would lose its digits.
-        guess = X[: self.batch_size].reshape(-1, n_features).mean(axis=0, dtype=np.float64)
-        total, products = np.zeros(n_features), np.zeros((n_features, n_features))
+        mean, scatter, n_seen = np.zeros(n_features), np.zeros((n_features, n_features)), 0
         for batch in gen_batches(n_rows, self.batch_size):
-            rows = (X[batch].reshape(-1, n_features) - guess).astype(np.float32)
-            total += rows.sum(axis=0, dtype=np.float64)
-            products += rows.T @ rows
-        shift = total / n_rows
-        covariance = products / n_rows - np.outer(shift, shift)
-        variances, axes = np.linalg.eigh(covariance)
+            # Batches are centred on their own means and merged: far from the origin, sums of squares lose their digits.
+            rows = X[batch].reshape(-1, n_features)
+            batch_mean = rows.mean(axis=0, dtype=np.float64)
+            centred = (rows - batch_mean).astype(np.float32)
+            shift, n_batch = batch_mean - mean, len(rows)
+            scatter += centred.T @ centred
+            scatter += np.outer(shift, shift * (n_seen * n_batch / (n_seen + n_batch)))
+            n_seen += n_batch
+            mean += shift * (n_batch / n_seen)
+        variances, axes = np.linalg.eigh(scatter / n_rows)
+        if self.regularization == 0:
+            # What is left of directions without variance is rounding.
+            variances[variances < variances[-1] * n_features * np.finfo(np.float32).eps] = 0
         scale = np.sqrt(variances.clip(min=0) + self.regularization)
-        with np.errstate(divide="ignore"):
-            inverse = np.where(scale > 0, 1 / scale, 0)
-        self.mean_ = (guess + shift).astype(np.float32)
+        inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+        self.mean_ = mean
         self.whitening_ = ((axes * inverse) @ axes.T).astype(np.float32)
         self.unwhitening_ = ((axes * scale) @ axes.T).astype(np.float32)
         return self
@@ -104,7 +108,7 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
-        return self._in_batches(X, lambda rows: (rows - self.mean_) @ self.whitening_)
+        return self._in_batches(X, lambda rows: (rows - self.mean_).astype(np.float32) @ self.whitening_)
 
     def inverse_transform(self, X):
         """Undo the whitening.
@@ -120,7 +124,7 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_array(X, allow_nd=True, input_name="X")
         self._check_n_features(X)
-        return self._in_batches(X, lambda rows: rows @ self.unwhitening_ + self.mean_)
+        return self._in_batches(X, lambda rows: rows.astype(np.float32) @ self.unwhitening_ + self.mean_)
 
     def _check(self, X, *, reset):
         if getattr(X, "ndim", 2) <= 2:
@@ -128,6 +132,7 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = check_array(X, allow_nd=True, input_name="X")
         if reset:
             self.n_features_in_ = int(np.prod(X.shape[1:]))
+            vars(self).pop("feature_names_in_", None)  # those of a table that was fitted before
         self._check_n_features(X)
         return X
 
@@ -142,7 +147,7 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _in_batches(self, X, function):
         result = np.empty(X.shape, dtype=np.float32)
         for batch in gen_batches(len(X), self.batch_size):
-            rows = X[batch].reshape(-1, self.n_features_in_).astype(np.float32)
+            rows = X[batch].reshape(-1, self.n_features_in_)
             result[batch] = function(rows).reshape(-1, *X.shape[1:])
         return result
 

@@ -19,7 +19,9 @@ def decimal_fraction(share: float) -> Fraction:
     >>> decimal_fraction(0.9)
     Fraction(9, 10)
     """
-    return Fraction(float(share)).limit_denominator(10**6)
+    simple = Fraction(float(share)).limit_denominator(10**6)
+    # 0.6 * 1.1 is meant to be 0.66, while 1e-7 is meant to be what it says.
+    return simple if abs(simple - Fraction(float(share))) < 1e-12 else Fraction(str(share))
 
 
 def check_eps(eps) -> None:
@@ -50,12 +52,19 @@ def check_corruption_matrix(matrix, *, n_classes: int | None = None) -> np.ndarr
     -------
     matrix : float ndarray of shape (n_classes, n_classes)
     """
-    matrix = np.asarray(matrix, dtype=float)
+    try:
+        matrix = np.asarray(matrix, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"corruption_matrix must be a square array of numbers: {error}") from error
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
             f"corruption_matrix must be square, one row and one column per class, got shape {matrix.shape}."
         )
-    if not (np.isfinite(matrix).all() and (matrix >= 0).all() and np.allclose(matrix.sum(axis=1), 1)):
+    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
+        raise ValueError(
+            "corruption_matrix must hold probabilities, but some of its entries are negative or not finite."
+        )
+    if not np.allclose(matrix.sum(axis=1), 1):
         raise ValueError(
             "corruption_matrix must hold probabilities that sum to 1 in each row (the true class); got row sums "
             f"{np.round(matrix.sum(axis=1), 3).tolist()}. Divide it by matrix.sum(axis=1, keepdims=True), or transpose "
@@ -63,4 +72,4 @@ def check_corruption_matrix(matrix, *, n_classes: int | None = None) -> np.ndarr
         )
     if n_classes is not None and len(matrix) != n_classes:
         raise ValueError(f"corruption_matrix is for {len(matrix)} classes, but y has {n_classes}.")
-    return matrix
+    return matrix / matrix.sum(axis=1, keepdims=True)

@@ -1,8 +1,7 @@
 """Switches that are turned for a moment: batch norm without its memory, one loss per row."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -30,10 +29,10 @@ def one_loss_per_row(criterion: nn.Module):
     Class weights are switched off meanwhile: they say how much a class counts in the update, but losses are compared to
     tell right labels from wrong ones, and an up-weighted class would be left out first.
     """
-    weight = "weight" if isinstance(getattr(criterion, "weight", None), torch.Tensor) else None
+    has_weights = "weight" in dict(criterion.named_buffers())
     with (
         _attribute_of_all([criterion], "reduction", "none"),
-        _attribute_of_all([criterion] if weight else [], weight, None),
+        _attribute_of_all([criterion], "weight", None) if has_weights else nullcontext(),
     ):
         yield
 

@@ -1,5 +1,7 @@
 """What a method can ask of the training under way: features, weights, a standard training beside it."""
 
+import warnings
+
 import torch
 from sklearn.base import clone
 from skorch.dataset import unpack_data
@@ -75,7 +77,9 @@ class NetTrainer:
         standard = clone(self.net).set_params(
             **self.net.method_defaults() | {"method": "standard", "random_state": None, "callbacks": None}
         )
-        return standard.fit(self.X, self.y, **self.fit_params).predict_proba(self.X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
+            return standard.fit(self.X, self.y, **self.fit_params).predict_proba(self.X)
 
     def check_cross_entropy(self):
         """Raise an error if the criterion is not the cross-entropy of logits."""

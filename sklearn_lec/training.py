@@ -61,24 +61,19 @@ class ConsensusTrainingMixin:
     def get_iterator(self, dataset, training=False):
         """Return an iterator over batches that know their row numbers."""
         arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
-        return numbered_batches(
-            dataset,
-            self.iterator_train if training else self.iterator_valid,
-            rows=rows_within(dataset, self._whole_),
-            **{"batch_size": self.batch_size, "shuffle": training} | arguments,
-        )
+        loader_class = self.iterator_train if training else self.iterator_valid
+        return self._batches(dataset, loader_class, {"shuffle": training} | arguments)
 
-    def every_row_in_order(self, dataset, *, batch_size=None):
+    def every_row_in_order(self, dataset, **changes):
         """Return an iterator that prepares rows as in training, but shows each exactly once."""
         arguments = self.get_params_for("iterator_train")
         for name in ("shuffle", "sampler", "batch_sampler", "drop_last"):
             arguments.pop(name, None)
-        return numbered_batches(
-            dataset,
-            self.iterator_train,
-            rows=rows_within(dataset, self._whole_),
-            **{"batch_size": self.batch_size} | arguments | ({"batch_size": batch_size} if batch_size else {}),
-        )
+        return self._batches(dataset, self.iterator_train, arguments | changes)
+
+    def _batches(self, dataset, loader_class, arguments):
+        arguments = {"batch_size": self.batch_size} | arguments
+        return numbered_batches(dataset, loader_class, rows=rows_within(dataset, self._whole_), **arguments)
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
         """Run an epoch; a training epoch is announced to the method, and its kept rows are recorded."""
@@ -96,8 +91,9 @@ class ConsensusTrainingMixin:
         self.method_.after_epoch(NetTrainer(self, training_set, fit_params=fit_params))
         if n_kept == 0:
             self._warn_once(
+                "nothing kept",
                 f"nothing was learned in epoch {self.method_.epoch}: no row was kept. Voters agreed on none, or "
-                "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size."
+                "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size.",
             )
 
     def train_step(self, batch, **fit_params):
@@ -183,7 +179,7 @@ class ConsensusTrainingMixin:
 
     def _loss_of_finite_rows(self, losses, y, X, rows):
         finite = finite_rows(losses, X)
-        bad = ~finite if not finite.all() else finite
+        bad = ~finite if not finite.all() else torch.ones_like(finite)  # if no row stands out, none can be trusted
         self._warn_of_losses(rows[bad])
         mend_batchnorm(self.module_)
         if self.method_.scope == "batch" and self.method_.n_votes:
@@ -201,12 +197,12 @@ class ConsensusTrainingMixin:
     def _warn_of_losses(self, rows):
         named = ", ".join(map(str, rows[:5].tolist())) + (", ..." if len(rows) > 5 else "")
         self._warn_once(
+            "loss",
             f"the loss is NaN or infinite in epoch {self.method_.epoch}, at row(s) {named} of X. Such rows are not "
-            "learned from. Look for extreme values in them, scale X, or lower lr."
+            "learned from. Look for extreme values in them, scale X, or lower lr.",
         )
 
-    def _warn_once(self, message):
-        kind = message[:20]
+    def _warn_once(self, kind, message):
         if kind not in self._warned_of_:
             self._warned_of_ |= {kind}
             warnings.warn(message, stacklevel=2)

@@ -94,12 +94,14 @@ def _for_torch(array):
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def check_labels(y, *, n_rows: int) -> np.ndarray:
+def check_labels(y, *, n_rows: int | None = None) -> np.ndarray:
     """Return the labels as an array of shape (n_rows,), or raise an error that says what is wrong with them."""
     if isinstance(y, torch.Tensor):
         y = y.detach().cpu().numpy()
     y = column_or_1d(y, warn=True)
-    if len(y) != n_rows:
+    if len(y) == 0:
+        raise ValueError("Found array with 0 sample(s): y is empty.")
+    if n_rows is not None and len(y) != n_rows:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n_rows}, y has {len(y)}.")
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)

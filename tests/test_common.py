@@ -1,8 +1,11 @@
 """scikit-learn's own checks."""
 
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_lec import LECClassifier
+from sklearn_lec.noise import AsymmetricNoise, NoisyLabelClassifier, SymmetricNoise
+from sklearn_lec.preprocessing import ZCAWhitening
 
 EXPECTED_FAILURES = {
     "check_no_attributes_set_in_init": "skorch's constructor sets history_, initialized_ and virtual_params_",
@@ -10,8 +13,14 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [LECClassifier(eps=0.05, lr=0.01, max_epochs=20, T_w=2, random_state=0, verbose=0)],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    [
+        LECClassifier(eps=0.05, lr=0.01, max_epochs=20, T_w=2, random_state=0, verbose=0),
+        NoisyLabelClassifier(LogisticRegression(), SymmetricNoise(eps=0.05, random_state=0)),
+        SymmetricNoise(random_state=0),
+        AsymmetricNoise(random_state=0),
+        ZCAWhitening(),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES if isinstance(estimator, LECClassifier) else {},
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

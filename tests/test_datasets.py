@@ -71,7 +71,7 @@ def test_a_damaged_file_is_named(shared_data, tmp_path):
     damaged.chmod(0o644)
     damaged.write_bytes(b"not an image")
 
-    with pytest.raises(OSError, match=r"Damaged, to be replaced: .*data_batch_3"):
+    with pytest.raises(OSError, match=r"Damaged or unreadable, to be replaced: .*data_batch_3"):
         fetch_cifar10(tmp_path, download_if_missing=False)
 
 
@@ -80,7 +80,7 @@ def test_a_damaged_archive_is_named(tmp_path):
     raw.mkdir(parents=True)
     (raw / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(b"not an image"))
 
-    with pytest.raises(OSError, match=r"Damaged, to be replaced: .*train-images-idx3-ubyte.gz"):
+    with pytest.raises(OSError, match=r"Damaged or unreadable, to be replaced: .*train-images-idx3-ubyte.gz"):
         fetch_mnist(tmp_path, download_if_missing=False)
 
 

@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 
+from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 
 
 def started(name, *, eps=0.5, M=2, T_w=0, n_rows=4):
-    method = METHODS[name](eps=eps, M=M, T_w=T_w)
+    method = METHODS[name](**LECClassifier.method_defaults() | {"eps": eps, "M": M, "T_w": T_w})
     method.start(n_rows, identity="these rows")
     method.begin_epoch()
     return method
@@ -105,7 +106,7 @@ def test_state_dict_carries_everything_that_the_method_remembers(name):
     method.end_epoch()
     state = method.state_dict()
 
-    other = METHODS[name](eps=0.5, M=2, T_w=0)
+    other = METHODS[name](**LECClassifier.method_defaults() | {"M": 2})
     other.load_state_dict(state)
 
     assert other.epoch == 2

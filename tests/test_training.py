@@ -278,7 +278,7 @@ def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].filters])
 def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quick, method):
     # floor(0.005 * n) of n rows have a small loss: none, in every filtering epoch.
-    quick |= {"max_epochs": 1, "batch_size": 16}
+    quick |= {"max_epochs": 1, "batch_size": 16, "T_k": 2}
     clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
     before, loss_before = parameters_of(clf), clf.history[-1, "train_loss"]
 

@@ -67,6 +67,7 @@ def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) 
     array([[0.9, 0.1],
            [0.2, 0.8]])
     """
+    probabilities = probabilities[np.isfinite(probabilities).all(axis=1)]
     position = int(percentile / 100 * (len(probabilities) - 1))
     typical_rows = np.argsort(probabilities, axis=0, kind="stable")[position]
     return probabilities[typical_rows]

@@ -1,6 +1,7 @@
 """Asymmetric noise: wrong labels that are always the same other class."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -49,6 +50,10 @@ class AsymmetricNoise(LabelNoise):
         self.mapping = mapping
         self.random_state = random_state
 
+    def _check_parameters(self):
+        super()._check_parameters()
+        self._becomes()
+
     def _flip(self, codes, rng):
         becomes = self._becomes()
         sizes = np.bincount(codes, minlength=len(becomes)) * (becomes != np.arange(len(becomes)))
@@ -63,6 +68,8 @@ class AsymmetricNoise(LabelNoise):
         n_classes = len(self.classes_)
         if self.mapping is None:
             return (np.arange(n_classes) + 1) % n_classes
+        if not isinstance(self.mapping, Mapping):
+            raise TypeError(f"mapping must be a dict from label to label, got {self.mapping!r}.")
         becomes = np.arange(n_classes)
         number = {label: code for code, label in enumerate(self.classes_.tolist())}
         for label, other in self.mapping.items():

@@ -4,17 +4,17 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_lec.shares import check_eps, decimal_fraction
-from sklearn_lec.validation import check_classes
+from sklearn_lec.validation import check_classes, check_labels
 
 __all__ = ["LabelNoise", "corruption_matrix", "n_noisy_rows", "row_count"]
 
 
-class LabelNoise(BaseEstimator, ABC):
+class LabelNoise(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):
     """Base of the noises that change labels: a transformer of the target, as `LabelEncoder` is.
 
     Subclasses define `_flip`.
@@ -31,8 +31,9 @@ class LabelNoise(BaseEstimator, ABC):
         -------
         self : LabelNoise
         """
+        y = check_labels(y)
+        self.classes_ = check_classes(y, known=None)
         self._check_parameters()
-        self.classes_ = check_classes(column_or_1d(y), known=None)
         return self
 
     def transform(self, y):
@@ -47,7 +48,7 @@ class LabelNoise(BaseEstimator, ABC):
         y_noisy : ndarray of shape (n_rows,)
         """
         check_is_fitted(self)
-        y = column_or_1d(y)
+        y = check_labels(y)
         check_classes(y, known=self.classes_)
         codes = np.searchsorted(self.classes_, y)
         noisy_codes = self._flip(codes, check_random_state(self.random_state))
@@ -81,7 +82,14 @@ class LabelNoise(BaseEstimator, ABC):
         X : any
         y_noisy : ndarray of shape (n_rows,)
         """
+        check_consistent_length(X, y)
         return X, self.fit_transform(y)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.one_d_labels = True
+        return tags
 
     def _check_parameters(self):
         check_eps(self.eps)

@@ -38,7 +38,7 @@ class MatrixNoise(LabelNoise):
         self.random_state = random_state
 
     def _check_parameters(self):
-        check_corruption_matrix(self.corruption_matrix)
+        check_corruption_matrix(self.corruption_matrix, n_classes=len(self.classes_))
 
     def _flip(self, codes, rng):
         matrix = check_corruption_matrix(self.corruption_matrix, n_classes=len(self.classes_))

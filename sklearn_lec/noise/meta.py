@@ -1,7 +1,9 @@
 """Noise inside the tools that people use: a classifier that is fitted on noisy data, and a sampler."""
 
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,10 +73,26 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         self : NoisyLabelClassifier
         """
-        self.noise_ = clone(self.noise)
-        X, self.y_noisy_ = self.noise_.corrupt(X, y)
-        self.estimator_ = clone(self.estimator).fit(X, self.y_noisy_, **fit_params)
+        if not hasattr(self.noise, "corrupt"):
+            raise TypeError(f"noise must have a method corrupt(X, y), but {type(self.noise).__name__} has none.")
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
+        noise = clone(self.noise)
+        X, y_noisy = noise.corrupt(X, y)
+        estimator = clone(self.estimator).fit(X, y_noisy, **fit_params)
+        self.noise_, self.y_noisy_, self.estimator_ = noise, y_noisy, estimator
         return self
+
+    def get_metadata_routing(self):
+        """Return how parameters of ``fit`` reach the estimator.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def predict(self, X):
         """Return the labels that the classifier predicts.

@@ -1,16 +1,21 @@
 """Open-set noise: rows that belong to no class at all, under labels that were never meant for them."""
 
+from collections.abc import Mapping
+
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+import torch
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from sklearn_lec.noise.base import n_noisy_rows, row_count
 from sklearn_lec.shares import check_eps
+from sklearn_lec.validation import check_classes, check_labels
 
 __all__ = ["OpenSetNoise"]
 
 
-class OpenSetNoise(TransformerMixin, BaseEstimator):
+class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace the inputs of a share of the rows by inputs of another data set; labels stay.
 
     A transformer of X for training data alone: ``fit_transform`` replaces rows, ``transform`` leaves X as it is, so
@@ -19,7 +24,7 @@ class OpenSetNoise(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     X_ood : array-like, Tensor or DataFrame of at least ``eps * n_rows`` rows
-        Where the foreign rows come from, each used at most once. Rows have the shape of those of X.
+        Where the foreign rows come from, each used at most once. Rows have the shape and the type of those of X.
     eps : float in [0, 1), default=0.2
         Exactly ``floor(eps * n_rows)`` rows are replaced.
     random_state : int, RandomState instance or None, default=None
@@ -67,6 +72,9 @@ class OpenSetNoise(TransformerMixin, BaseEstimator):
         self : OpenSetNoise
         """
         check_eps(self.eps)
+        for name, data in (("X", X), ("X_ood", self.X_ood)):
+            if not hasattr(data, "__len__") or isinstance(data, Mapping):
+                raise TypeError(f"{name} must be an array, a tensor or a frame, got {type(data).__name__}.")
         n_replaced, n_ood = n_noisy_rows(row_count(X), self.eps), row_count(self.X_ood)
         if n_replaced > n_ood:
             raise ValueError(
@@ -78,8 +86,10 @@ class OpenSetNoise(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"rows of X_ood have shape {shapes[1]}, but rows of X have shape {shapes[0]}. Resize or reshape X_ood."
             )
+        vars(self).pop("corruption_matrix_", None)
         if y is not None:
-            self.corruption_matrix_ = np.eye(len(np.unique(y)))
+            self.corruption_matrix_ = np.eye(len(check_classes(check_labels(y, n_rows=row_count(X)), known=None)))
+        validate_data(self, X, reset=True, skip_check_array=True)
         return self
 
     def fit_transform(self, X, y=None):
@@ -130,19 +140,46 @@ class OpenSetNoise(TransformerMixin, BaseEstimator):
         """
         return self.fit_transform(X, y), y
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "noise_mask_")
-
 
 def _with_rows(X, replaced, X_ood, foreign):
     """Return a copy of X with the rows `replaced` taken from the rows `foreign` of X_ood."""
     if hasattr(X, "iloc"):
-        X = X.copy()
-        X.iloc[replaced] = np.asarray(X_ood)[foreign]
-    elif hasattr(X, "clone"):
-        X = X.clone()
-        X[replaced] = X.new_tensor(np.asarray(X_ood)[foreign])
-    else:
-        X = np.array(X)
-        X[replaced] = np.asarray(X_ood)[foreign]
+        return _frame_with_rows(X, replaced, X_ood, foreign)
+    if isinstance(X, torch.Tensor):
+        rows = torch.as_tensor(X_ood)[foreign].detach()
+        _check_same_values(rows.to(X), rows)
+        X = X.detach().clone()
+        X[replaced] = rows.to(X)
+        return X
+    X, rows = np.array(X), np.asarray(X_ood)[foreign]
+    if X.dtype.kind not in "biuf":
+        X = X.astype(np.result_type(X, rows))
+    with np.errstate(invalid="ignore"):
+        _check_same_values(rows.astype(X.dtype), rows)
+    X[replaced] = rows
     return X
+
+
+def _frame_with_rows(X, replaced, X_ood, foreign):
+    if hasattr(X_ood, "iloc"):
+        if set(X_ood.columns) != set(X.columns):
+            raise ValueError(f"columns of X_ood are {list(X_ood.columns)}, but those of X are {list(X.columns)}.")
+        X_ood = X_ood[list(X.columns)]
+    X = X.copy()
+    try:
+        X.iloc[replaced] = np.asarray(X_ood)[foreign]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"values of X_ood do not fit into the columns of X: {error}. Convert both to one type."
+        ) from error
+    return X
+
+
+def _check_same_values(converted, rows):
+    same = (converted == rows) | ((converted != converted) & (rows != rows))
+    is_rounding = "f" in str(converted.dtype) and "f" in str(rows.dtype)
+    if not (is_rounding or same.all()):
+        raise ValueError(
+            f"values of X_ood ({rows.dtype}) do not fit into X ({converted.dtype}): they would be cut off. Convert "
+            "both to one type and range, for example with fetch_cifar10(dtype='uint8')."
+        )

@@ -1,5 +1,8 @@
 """Semantic noise: the rows that are hardest to tell get the label that they are most easily taken for."""
 
+import warnings
+from numbers import Integral
+
 import numpy as np
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, clone
@@ -49,11 +52,13 @@ class SemanticNoise(BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = np.array([[0.0], [0.9], [1.1], [2.0]]), np.array([0, 0, 1, 1])
-    >>> _, y_noisy = SemanticNoise(LogisticRegression(), eps=0.25).corrupt(X, y)
-    >>> int((y_noisy != y).sum())
-    1
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> noise = SemanticNoise(RandomForestClassifier(10), eps=0.1, random_state=0)
+    >>> _, y_noisy = noise.corrupt(X, y)
+    >>> noise.corruption_matrix_[0].tolist()  # setosa is never hard to tell
+    [1.0, 0.0, 0.0]
     """
 
     def __init__(self, estimator=None, *, eps=0.2, n_estimators=5, random_state=None):
@@ -76,7 +81,8 @@ class SemanticNoise(BaseEstimator):
         self : SemanticNoise
         """
         check_eps(self.eps)
-        self.classes_ = check_classes(check_labels(y, n_rows=row_count(X)), known=None)
+        y = check_labels(y, n_rows=row_count(X))
+        self.classes_ = check_classes(y, known=None)
         estimators = self._estimators()
         for estimator in estimators:
             if not hasattr(estimator, "predict_proba"):
@@ -85,6 +91,12 @@ class SemanticNoise(BaseEstimator):
                     "computed. Use one that has, or wrap it in sklearn.calibration.CalibratedClassifierCV."
                 )
         self.estimators_ = [estimator.fit(X, y) for estimator in estimators]
+        for estimator in self.estimators_:
+            if not np.array_equal(estimator.classes_, self.classes_):
+                raise ValueError(
+                    f"the estimator {type(estimator).__name__} was trained on the classes "
+                    f"{list(estimator.classes_)}, but y has {self.classes_.tolist()}. Train it on the same labels."
+                )
         return self
 
     def corrupt(self, X, y):
@@ -104,26 +116,40 @@ class SemanticNoise(BaseEstimator):
         self.fit(X, y)
         codes = np.searchsorted(self.classes_, check_labels(y, n_rows=row_count(X)))
         probabilities = np.stack([estimator.predict_proba(X) for estimator in self.estimators_])
-        most_uncertain = np.argsort(-uncertainty(probabilities), kind="stable")[: n_noisy_rows(len(codes), self.eps)]
-        mean = probabilities.mean(axis=0)
-        mean[np.arange(len(codes)), codes] = -np.inf
+        disagreement = uncertainty(probabilities).round(9)
+        if not disagreement.any():
+            warnings.warn(
+                "all estimators predict the same, so that they cannot disagree on what is hard; rows are chosen by the "
+                "probability of the runner-up alone. Use an estimator whose training depends on random_state.",
+                stacklevel=2,
+            )
+        runner_up = probabilities.mean(axis=0)
+        runner_up[np.arange(len(codes)), codes] = -np.inf
+        # Where estimators agree to the last digit, the row that is nearest to being taken for another class is first.
+        most_uncertain = np.lexsort((-runner_up.max(axis=1), -disagreement))[: n_noisy_rows(len(codes), self.eps)]
         noisy_codes = codes.copy()
-        noisy_codes[most_uncertain] = mean[most_uncertain].argmax(axis=1)
+        noisy_codes[most_uncertain] = runner_up[most_uncertain].argmax(axis=1)
         self.noise_mask_ = noisy_codes != codes
         self.corruption_matrix_ = corruption_matrix(codes, noisy_codes, len(self.classes_))
         return X, self.classes_[noisy_codes]
 
     def _estimators(self):
         if isinstance(self.estimator, (list, tuple)):
-            return [clone(estimator) for estimator in self.estimator]
-        estimator = self.estimator
-        if estimator is None:
-            estimator = LECClassifier(method="standard", verbose=0)
+            copies = [clone(estimator) for estimator in self.estimator]
+        else:
+            if not isinstance(self.n_estimators, Integral) or self.n_estimators < 1:
+                raise ValueError(f"n_estimators must be a whole number of at least 1, got {self.n_estimators!r}.")
+            estimator = self.estimator
+            if estimator is None:
+                estimator = LECClassifier(method="standard", verbose=0)
+            copies = [clone(estimator) for _ in range(self.n_estimators)]
+        if not copies:
+            raise ValueError("estimator is an empty list; pass at least one classifier, or None.")
         rng = check_random_state(self.random_state)
-        copies = [clone(estimator) for _ in range(self.n_estimators)]
         for copy in copies:
-            if "random_state" in copy.get_params(deep=False):
-                copy.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
+            for name in sorted(copy.get_params(deep=True)):
+                if name == "random_state" or name.endswith("__random_state"):
+                    copy.set_params(**{name: rng.randint(np.iinfo(np.int32).max)})
         return copies
 
 
