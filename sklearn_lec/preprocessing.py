@@ -73,12 +73,14 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"regularization must be at least 0, got {self.regularization!r}.")
         X = self._check(X, reset=True)
         n_rows, n_features = len(X), self.n_features_in_
+        # Products of rows in double precision take twice as long, which only images can feel.
+        precision = np.float64 if n_features <= 1024 else np.float32
         mean, scatter, n_seen = np.zeros(n_features), np.zeros((n_features, n_features)), 0
         for batch in gen_batches(n_rows, self.batch_size):
             # Batches are centred on their own means and merged: far from the origin, sums of squares lose their digits.
             rows = X[batch].reshape(-1, n_features)
             batch_mean = rows.mean(axis=0, dtype=np.float64)
-            centred = (rows - batch_mean).astype(np.float32)
+            centred = (rows - batch_mean).astype(precision)
             shift, n_batch = batch_mean - mean, len(rows)
             scatter += centred.T @ centred
             scatter += np.outer(shift, shift * (n_seen * n_batch / (n_seen + n_batch)))
@@ -87,7 +89,7 @@ class ZCAWhitening(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         variances, axes = np.linalg.eigh(scatter / n_rows)
         if self.regularization == 0:
             # What is left of directions without variance is rounding.
-            variances[variances < variances[-1] * n_features * np.finfo(np.float32).eps] = 0
+            variances[variances < variances[-1] * n_features * np.finfo(precision).eps] = 0
         scale = np.sqrt(variances.clip(min=0) + self.regularization)
         inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
         self.mean_ = mean

@@ -3,8 +3,10 @@ import shutil
 
 import numpy as np
 import pytest
+import scipy.io
 import torchvision
 
+from sklearn_lec import datasets
 from sklearn_lec.datasets import (
     CIFAR100_CLASSES_LIKE_CIFAR10,
     fetch_cifar10,
@@ -84,6 +86,49 @@ def test_a_damaged_archive_is_named(tmp_path):
         fetch_mnist(tmp_path, download_if_missing=False)
 
 
+def test_a_damaged_unpacked_file_does_not_count_when_there_is_an_archive(shared_data, tmp_path):
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for archive in (shared_data / "MNIST" / "raw").glob("*.gz"):
+        shutil.copy(archive, raw)
+        (raw / archive.stem).write_bytes(gzip.decompress(archive.read_bytes())[::-1])
+
+    mnist = fetch_mnist(tmp_path, subset="test", download_if_missing=False)
+
+    assert mnist.target[:5].tolist() == [7, 2, 1, 0, 4]
+
+
+def test_files_that_do_not_belong_together_are_refused(shared_data, tmp_path):
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for archive in (shared_data / "MNIST" / "raw").glob("*.gz"):
+        (raw / archive.stem).write_bytes(gzip.decompress(archive.read_bytes()))
+    shutil.copy(raw / "train-labels-idx1-ubyte", raw / "t10k-labels-idx1-ubyte")
+
+    with pytest.raises(OSError, match="expected 10000 images and labels, found 10000 and 60000"):
+        fetch_mnist(tmp_path, subset="test", download_if_missing=False)
+
+
+def test_svhn_is_read_from_its_matlab_files(tmp_path, monkeypatch):
+    images = np.random.RandomState(0).randint(0, 256, size=(32, 32, 3, 4)).astype(np.uint8)
+    scipy.io.savemat(tmp_path / "test_32x32.mat", {"X": images, "y": np.array([[1], [10], [3], [2]])})
+    splits = {name: ["", f"{name}_32x32.mat", None] for name in ("train", "test", "extra")}
+    monkeypatch.setattr(torchvision.datasets.SVHN, "split_list", splits)
+    monkeypatch.setitem(datasets._N_ROWS["SVHN"], "test", 4)
+
+    svhn = fetch_svhn(tmp_path, subset="test", download_if_missing=False)
+
+    assert svhn.target.tolist() == [1, 0, 3, 2]
+    assert np.allclose(svhn.data[2], images[..., 2].transpose(2, 0, 1) / 255)
+
+
+def test_the_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    with pytest.raises(OSError, match=f"{tmp_path}/pictures/cifar-10-python.tar.gz"):
+        fetch_cifar10("~/pictures", download_if_missing=False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [({"subset": "valid"}, "subset must be 'train' or 'test', got 'valid'"), ({"dtype": "int8"}, "dtype must be")],
@@ -97,3 +142,5 @@ def test_seventy_five_classes_of_cifar100_are_left_for_open_set_noise():
     names = [name for group in CIFAR100_CLASSES_LIKE_CIFAR10.values() for name in group]
 
     assert len(set(names)) == 25
+    assert {"pickup_truck", "bus", "wolf", "tiger", "rabbit", "fox"} <= set(names)
+    assert not {"apple", "whale", "elephant", "wardrobe"} & set(names)

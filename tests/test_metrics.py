@@ -13,6 +13,17 @@ def test_recall_counts_rows_used_among_the_right_labels():
     assert label_recall_score([True, False, False, True], [False, False, False, True]) == pytest.approx(1 / 3)
 
 
+def test_an_estimator_may_stand_for_its_mask():
+    class Fitted:
+        clean_mask_ = [True, True, False]
+        noise_mask_ = [False, True, False]
+
+    assert label_precision_score(Fitted()) == 0.5
+    assert label_recall_score(Fitted(), [False, False, False]) == pytest.approx(2 / 3)
+    with pytest.raises(TypeError, match="an estimator with clean_mask_ and noise_mask_"):
+        label_precision_score([True, False])
+
+
 def test_nothing_to_count_gives_nan():
     assert math.isnan(label_precision_score([False, False], [True, False]))
     assert math.isnan(label_recall_score([True, False], [True, True]))

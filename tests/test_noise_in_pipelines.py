@@ -5,14 +5,17 @@ import pickle
 import numpy as np
 import pytest
 from imblearn.pipeline import make_pipeline as make_imblearn_pipeline
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.metrics import label_precision_score, label_recall_score
@@ -31,7 +34,7 @@ EVERY_NOISE = [
     AsymmetricNoise(eps=0.4, random_state=0),
     MatrixNoise(0.7 * np.eye(3) + 0.1, random_state=0),
     OpenSetNoise(50.0 + np.arange(360).reshape(90, 4), eps=0.4, random_state=0),
-    SemanticNoise(LogisticRegression(), eps=0.4, random_state=0),
+    SemanticNoise(DecisionTreeClassifier(max_features=1, max_depth=2), eps=0.4, random_state=0),
 ]
 every_noise = pytest.mark.parametrize("noise", EVERY_NOISE, ids=lambda noise: type(noise).__name__)
 
@@ -101,6 +104,57 @@ def test_what_the_estimator_cannot_do_the_meta_estimator_cannot_either(table):
 
     assert not hasattr(svm, "predict_proba")
     assert svm.decision_function(table[0]).shape == (90, 3)
+
+
+def test_fit_parameters_reach_the_estimator_with_and_without_routing(table):
+    X, y = table
+    only_first = (np.arange(90) < 45).astype(float)
+    noise = SymmetricNoise(random_state=0)
+    plain = NoisyLabelClassifier(LogisticRegression(), noise).fit(X, y, sample_weight=only_first)
+
+    with config_context(enable_metadata_routing=True):
+        estimator = LogisticRegression().set_fit_request(sample_weight=True)
+        routed = NoisyLabelClassifier(estimator, noise).fit(X, y, sample_weight=only_first)
+        scores = cross_val_score(
+            NoisyLabelClassifier(estimator, noise).set_score_request(sample_weight=False),
+            X,
+            y,
+            params={"sample_weight": only_first + 1},
+        )
+
+    assert np.allclose(plain.estimator_.coef_, routed.estimator_.coef_)
+    assert not np.allclose(plain.estimator_.coef_, NoisyLabelClassifier(LogisticRegression(), noise).fit(X, y).coef_)
+    assert np.isfinite(scores).all()
+
+
+def test_the_noise_that_was_passed_stays_as_it_was(table):
+    noise = SymmetricNoise(random_state=0)
+
+    NoisyLabelClassifier(FirstNeighbour(), noise).fit(*table)
+    NoiseSampler(noise).fit_resample(*table)
+
+    assert not hasattr(noise, "noise_mask_")
+
+
+def test_a_refit_that_fails_leaves_the_fitted_state_whole(table):
+    X, y = table
+    noisy = NoisyLabelClassifier(LogisticRegression(), SymmetricNoise(random_state=0)).fit(X, y)
+    before = noisy.noise_mask_
+
+    with pytest.raises(ValueError, match="NaN"):
+        noisy.fit(np.full((50, 4), np.nan), y[:50])
+
+    assert noisy.noise_mask_ is before
+
+
+def test_what_is_no_noise_is_refused(table):
+    with pytest.raises(TypeError, match=r"noise must have a method corrupt.*LogisticRegression has none"):
+        NoisyLabelClassifier(LogisticRegression(), LogisticRegression()).fit(*table)
+
+
+def test_an_unfitted_meta_estimator_says_so(table):
+    with pytest.raises(NotFittedError):
+        NoisyLabelClassifier(LogisticRegression(), SymmetricNoise()).predict(table[0])
 
 
 def test_parameters_of_noise_and_estimator_are_reached_by_name():

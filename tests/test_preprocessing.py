@@ -55,6 +55,45 @@ def test_batches_do_not_change_the_result_and_a_large_mean_costs_no_digits():
     assert np.allclose(parts.whitening_ @ parts.whitening_, expected, rtol=1e-2, atol=1e-3)
 
 
+@pytest.mark.parametrize("offset", [1e6, 1.7e9])
+def test_a_column_far_from_zero_is_whitened_like_any_other(offset):
+    X = np.random.RandomState(0).normal(size=(500, 2)) @ [[2.0, 1.0], [0.0, 1.0]] + [offset, 0]
+
+    white = ZCAWhitening(regularization=0).fit_transform(X)
+
+    assert np.allclose(np.cov(white, rowvar=False, bias=True), np.eye(2), atol=1e-3)
+
+
+def test_rows_sorted_by_size_are_whitened_like_any_other():
+    X = np.random.RandomState(0).normal(size=(4000, 3))
+    X[2000:, :2] += 1e4
+
+    white = ZCAWhitening(regularization=0, batch_size=512).fit_transform(X)
+
+    assert np.allclose(np.cov(white, rowvar=False, bias=True), np.eye(3), atol=1e-2)
+
+
+def test_columns_that_repeat_each_other_are_not_blown_up():
+    X = np.random.RandomState(0).normal(size=(300, 5)) @ np.random.RandomState(1).normal(size=(5, 5))
+
+    white = ZCAWhitening(regularization=0).fit_transform(np.hstack([X, X]))
+
+    assert np.allclose(np.linalg.eigvalsh(np.cov(white, rowvar=False, bias=True)), [0] * 5 + [1] * 5, atol=1e-2)
+
+
+def test_images_after_a_table_forget_its_columns():
+    whitening = ZCAWhitening().fit(pd.DataFrame(np.random.RandomState(0).rand(9, 4), columns=list("abcd")))
+
+    whitening.fit(np.random.RandomState(0).rand(9, 1, 2, 2))
+
+    assert not hasattr(whitening, "feature_names_in_")
+
+
+def test_inverse_transform_refuses_another_size():
+    with pytest.raises(ValueError, match="X has 3 features"):
+        ZCAWhitening().fit(np.random.RandomState(0).rand(9, 4)).inverse_transform(np.zeros((2, 3)))
+
+
 def test_set_output_gives_a_frame_for_a_table():
     frame = pd.DataFrame(np.random.RandomState(0).rand(20, 2), columns=["a", "b"])
 
