@@ -95,7 +95,8 @@ class SemanticNoise(BaseEstimator):
             if not np.array_equal(estimator.classes_, self.classes_):
                 raise ValueError(
                     f"the estimator {type(estimator).__name__} was trained on the classes "
-                    f"{np.asarray(estimator.classes_).tolist()}, but y has {self.classes_.tolist()}. Train it on the same labels."
+                    f"{np.asarray(estimator.classes_).tolist()}, but y has {self.classes_.tolist()}. Train it on the "
+                    "same labels."
                 )
         return self
 
