@@ -1,4 +1,4 @@
-"""Six methods on scikit-learn's digits with four kinds of label noise: accuracy, label precision and recall.
+"""All methods on scikit-learn's digits with four kinds of label noise: accuracy, label precision and recall.
 
 Run ``python -m benchmarks.digits`` from the root of the project. A quarter of the 1,797 digits is held out with clean
 labels; the noise of a seed is the same for all methods. Every finished training is one line of the file given by
