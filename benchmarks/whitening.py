@@ -39,9 +39,8 @@ def main():
     expected = (axes * (1 - whitening.regularization * scale**2)) @ axes.T
     centred = white - white.mean(axis=0)
     covariance = centred.T @ centred / len(centred)
-    print(
-        f"covariance: at most {np.abs(covariance - expected).max():.1e} from what the regularizer leaves of the identity"
-    )
+    deviation = np.abs(covariance - expected).max()
+    print(f"covariance: at most {deviation:.1e} from what the regularizer leaves of the identity")
 
 
 if __name__ == "__main__":

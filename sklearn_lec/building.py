@@ -42,13 +42,10 @@ class NetworkBuildingMixin:
     @classmethod
     def method_defaults(cls):
         """Return the default values of the parameters of all methods, by name."""
-        names = set().union(*(method.parameters for method in METHODS.values()))
-        # A subclass may pass them on as keywords: the nearest constructor that names them has the defaults.
-        for parent in cls.__mro__:
-            parameters = inspect.signature(parent.__init__).parameters
-            if names <= parameters.keys():
-                return {name: parameters[name].default for name in sorted(names)}
-        raise TypeError(f"{cls.__name__} has no constructor that names {', '.join(sorted(names))}")
+        # A subclass may pass parameters on as keywords: the nearest constructor that names one has its default.
+        constructors = [inspect.signature(parent.__init__).parameters for parent in reversed(cls.__mro__[:-1])]
+        defaults = {name: parameter.default for parameters in constructors for name, parameter in parameters.items()}
+        return {name: defaults[name] for name in sorted(set().union(*(m.parameters for m in METHODS.values())))}
 
     def _method_values(self):
         return {name: getattr(self, name) for name in self.method_defaults()}

@@ -66,11 +66,14 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
         For "co-teaching": the share that is left out grows from 0 in the first epoch to `eps` in epoch `T_k`.
     percentile : float in [0, 100], default=97
         For "forward": where among the probabilities of a class the row stands from which the corruption matrix is
-        read off; 100, the largest, for many classes. A standard network is trained first to get the probabilities.
+        read off; 100, the largest, for many classes. A standard network is trained first to get the probabilities,
+        with those of the callbacks that change the training, such as `LRScheduler`.
     corruption_matrix : array-like of shape (n_classes, n_classes) or None, default=None
-        For "forward": the probability of each label (column) given the true class (row), if it is known.
+        For "forward": the probability of each label (column) given the true class (row), if it is known; classes in
+        ascending order.
     W : int, default=12
-        For "d2l": epochs with which the dimensionality of the current one is compared.
+        For "d2l": epochs with which the dimensionality of the current one is compared. Before the last of them
+        there is no turning point.
     lid_layer : str or None, default=None
         For "d2l": name of the layer whose input is measured; None takes the last ``nn.Linear`` for the classifier
         head.
@@ -230,9 +233,10 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
         return self._of_method("turning_epoch")
 
     def _of_method(self, name):
-        if name not in getattr(vars(self).get("method_"), "memory", ()):
-            raise AttributeError(f"method={self.method!r} has no {name}, or fit has not been called yet.")
-        return getattr(self.method_, name)
+        method = vars(self).get("method_")
+        if name not in getattr(method, "memory", ()) or method.kept is None:
+            raise NotFittedError(f"method={self.method!r} has no {name}, or fit has not been called yet.")
+        return getattr(method, name)
 
     def _record_of_rows(self):
         record = getattr(vars(self).get("method_"), "kept", None)
@@ -312,9 +316,9 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
             )
         with self._random_numbers(restart=from_scratch):
             X, y = self._examine(X, y, classes=classes, from_scratch=from_scratch)
-            if METHODS[self.method].filters:
-                criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
-                check_criterion(criterion, n_classes=len(self.classes_inferred_))
+            criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
+            per_row = METHODS[self.method].filters
+            check_criterion(criterion, n_classes=len(self.classes_inferred_), per_row=per_row)
             if from_scratch:
                 self.initialize()
             else:

@@ -1,9 +1,11 @@
 """What a method can ask of the training under way: features, weights, a standard training beside it."""
 
+import copy
 import warnings
 
 import torch
 from sklearn.base import clone
+from skorch.callbacks import GradientNormClipping, LRScheduler, ParamMapper
 from skorch.dataset import unpack_data
 from torch import nn
 from torch.utils.data import Subset
@@ -36,7 +38,7 @@ class NetTrainer:
         self.X, self.y = X, y
         self.fit_params = fit_params or {}
         self.n_classes = len(net.classes_)
-        self.max_epochs = net.max_epochs
+        self.last_epoch = net.last_epoch_
 
     def check_head(self, layer):
         """Raise an error if the classifier head cannot be found."""
@@ -49,16 +51,32 @@ class NetTrainer:
         n_rows -= n_rows % BATCH_SIZE if n_rows > BATCH_SIZE else 0
         subset = Subset(self.dataset, torch.randperm(len(self.dataset))[:n_rows].tolist())
         module, captured = self._network(), []
-        hook = self._head(layer).register_forward_pre_hook(lambda head, inputs: captured.append(inputs[0]))
+        head = self._head(layer)
+        hook = head.register_forward_pre_hook(
+            lambda head, args, kwargs: captured.extend([*args, *kwargs.values()][:1]), with_kwargs=True
+        )
         self.net._set_training(False)
         try:
             for batch in self.net.every_row_in_order(subset, batch_size=BATCH_SIZE):
-                X, _ = unpack_data(batch)
-                x = matching(X, module)
-                module(**x, **self.fit_params) if isinstance(x, dict) else module(x, **self.fit_params)
-                yield captured.pop().flatten(1).float()
+                self._run(module, unpack_data(batch)[0])
+                if not captured:
+                    raise ValueError(
+                        f"the layer whose input is measured, {head}, takes no part in the network. Name the classifier "
+                        "head with lid_layer."
+                    )
+                features = captured.pop().flatten(1).float()
+                captured.clear()
+                yield features[features.isfinite().all(dim=1)]
         finally:
             hook.remove()
+
+    def _run(self, module, X):
+        if module is self.net.module_:
+            self.net.infer(X, **self.fit_params)
+            return
+        # Hooks are not part of what was compiled, so that the network is run as it was before.
+        x = matching(X, module)
+        module(**x, **self.fit_params) if isinstance(x, dict) else module(x, **self.fit_params)
 
     def weights(self):
         """Return a copy of the network's weights."""
@@ -71,15 +89,23 @@ class NetTrainer:
     def probabilities_after_standard_training(self):
         """Train a copy of the net on every row, and return its predictions for them.
 
-        Its random numbers go on with those of the training under way. Callbacks of the user's do not run: a checkpoint
-        of this network would be taken for one of the network to come.
+        Its random numbers go on with those of the training under way. Of the user's callbacks only those run that
+        change the training itself; a checkpoint of this network would be taken for one of the network to come.
         """
-        standard = clone(self.net).set_params(
-            **self.net.method_defaults() | {"method": "standard", "random_state": None, "callbacks": None}
-        )
+        callbacks = self.net.callbacks
+        if isinstance(callbacks, list):
+            callbacks = [_copy(item) for item in callbacks if _changes_training(item)]
+        parameters = self.net.get_params(deep=False) | self.net.method_defaults()
+        parameters |= {"method": "standard", "random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
+        parameters |= {"callbacks": callbacks, "classes": self.net.classes_inferred_}
+        parameters["module"] = copy.deepcopy(self.net.module)
+        standard = type(self.net)(**parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
-            return standard.fit(self.X, self.y, **self.fit_params).predict_proba(self.X)
+            standard.fit(self.X, self.y, **self.fit_params)
+            if len(standard.history) < standard.max_epochs:
+                raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
+            return standard.predict_proba(self.X)
 
     def check_cross_entropy(self):
         """Raise an error if the criterion is not the cross-entropy of logits."""
@@ -114,3 +140,13 @@ class NetTrainer:
                 f"{', '.join(filter(None, layers))}."
             )
         return linear[-1]
+
+
+def _changes_training(item):
+    callback = item[1] if isinstance(item, (tuple, list)) else item
+    kinds = (GradientNormClipping, LRScheduler, ParamMapper)
+    return isinstance(callback, kinds) or (isinstance(callback, type) and issubclass(callback, kinds))
+
+
+def _copy(item):
+    return (item[0], clone(item[1])) if isinstance(item, (tuple, list)) else clone(item)

@@ -58,6 +58,12 @@ class ConsensusTrainingMixin:
         # A checkpoint without the state of the method still tells how long the network has been trained.
         self.method_.epoch = max(self.method_.epoch, len(self.history))
 
+    def fit_loop(self, X, y=None, epochs=None, **fit_params):
+        """Train for `epochs` epochs, `max_epochs` if None."""
+        epochs = self.max_epochs if epochs is None else epochs
+        self.last_epoch_ = len(self.history) + epochs
+        return super().fit_loop(X, y, epochs, **fit_params)
+
     def get_iterator(self, dataset, training=False):
         """Return an iterator over batches that know their row numbers."""
         arguments = self.get_params_for("iterator_train" if training else "iterator_valid")

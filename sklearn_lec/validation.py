@@ -144,18 +144,18 @@ def check_outputs(outputs, *, n_rows: int, n_classes: int) -> None:
         )
 
 
-def check_criterion(criterion, *, n_classes: int) -> None:
-    """Raise an error if the criterion cannot give one loss per row, or none for several."""
+def check_criterion(criterion, *, n_classes: int, per_row: bool) -> None:
+    """Raise an error if the criterion cannot give one loss for several rows or, if asked to, one loss per row."""
     fix = "Use torch.nn.CrossEntropyLoss, or a module that returns one loss per row where its reduction is 'none'."
     name = type(criterion).__name__
+    if getattr(criterion, "reduction", None) == "none":
+        raise ValueError("criterion__reduction must not be 'none': an update needs one loss for all the rows it keeps.")
+    if not per_row:
+        return
     if not hasattr(criterion, "reduction"):
         raise TypeError(
             f"the criterion {name} cannot give one loss per row, which is what filtering compares: it has no attribute "
             f"reduction. {fix}"
-        )
-    if criterion.reduction == "none":
-        raise ValueError(
-            "criterion__reduction must not be 'none': an update needs one loss for all rows that it keeps."
         )
     try:
         with one_loss_per_row(criterion):

@@ -1,6 +1,7 @@
 """Co-teaching, Forward and D2L: their rules on small cases computed by hand, and inside a training."""
 
 import math
+import threading
 import warnings
 
 import numpy as np
@@ -9,8 +10,9 @@ import torch
 from conftest import TinyNet
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, LRScheduler
 from torch import nn
+from torch.utils.data import TensorDataset
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
@@ -190,9 +192,32 @@ def test_lid_is_the_formula_written_out():
         assert lid[row].item() == pytest.approx(-5 / sum(math.log(distance / r[-1]) for distance in r), rel=1e-4)
 
 
-def test_lid_of_points_that_coincide_is_finite():
-    assert local_intrinsic_dimensionality(torch.zeros(30, 4)).isfinite().all()
-    assert local_intrinsic_dimensionality(torch.zeros(2, 4)).isfinite().all()
+@pytest.mark.parametrize("n_rows", [2, 30])
+def test_points_that_coincide_have_no_lid(n_rows):
+    assert local_intrinsic_dimensionality(torch.zeros(n_rows, 4)).isnan().all()
+
+
+def test_epochs_without_a_lid_are_passed_over():
+    nan = math.nan
+
+    assert not is_turning_point([5.0, 4.0, 3.0, 2.0, nan], window=4)
+    assert not is_turning_point([5.0, nan, 3.0, 2.0, 90.0], window=4)
+    assert weight_of_labels([4.0, nan, 2.0, nan], progress=0.5) == pytest.approx(math.exp(-0.5))
+
+
+@pytest.mark.parametrize("X", [np.random.RandomState(0).randint(0, 2, (90, 2)), None])
+def test_rows_that_coincide_or_are_not_finite_do_not_decide_the_lid(table, quick, X):
+    rows = table[0].copy() if X is None else X.astype(np.float32)
+    if X is None:
+        rows[3] = math.nan
+    dataset = TensorDataset(torch.from_numpy(rows), torch.from_numpy(table[1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = LECClassifier(TinyNet, method="d2l", **without(quick, "M", "T_w")).fit(dataset)
+
+    lids = np.array(clf.lid_history_)
+    assert (lids[~np.isnan(lids)] < 100).all()
+    assert X is not None or np.isfinite(lids).all()
 
 
 @pytest.mark.parametrize(
@@ -230,7 +255,7 @@ def test_the_mixed_target_weighs_label_and_prediction():
 class FakeTrainer:
     """Serves a made-up series of dimensionalities to D2L, and remembers what it is asked for."""
 
-    max_epochs, n_classes = 10, 3
+    last_epoch, n_classes = 10, 3
 
     def __init__(self):
         self.restored, self.epoch = None, 0
@@ -292,6 +317,111 @@ def test_a_layer_can_be_named_for_the_measurement(table, quick):
     assert named.lid_history_ == found.lid_history_ != other.lid_history_
 
 
+def test_the_weight_of_labels_goes_by_all_epochs_of_a_call(table, quick):
+    clf = LECClassifier(TinyNet, method="d2l", **without(quick, "M", "T_w")).fit(*table)
+
+    clf.partial_fit(*table)
+
+    assert clf.last_epoch_ == 6
+
+
+def test_forward_knows_classes_that_come_later(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyNet, method="forward", **without(quick, "M", "T_w"))
+
+    clf.partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
+
+    assert clf.corruption_matrix_.shape == (3, 3)
+
+
+def test_forward_reads_probabilities_even_if_predictions_are_logits(table, quick):
+    settings = without(quick, "M", "T_w")
+
+    clf = LECClassifier(TinyNet, method="forward", predict_nonlinearity=None, **settings).fit(*table)
+
+    assert np.allclose(clf.corruption_matrix_.sum(axis=1), 1, atol=1e-5)
+
+
+class Interrupting(TinyNet):
+    n_steps = 0
+
+    def forward(self, x):
+        Interrupting.n_steps += self.training
+        if self.training and Interrupting.n_steps == 8:
+            raise KeyboardInterrupt
+        return super().forward(x)
+
+
+def test_an_interrupt_of_the_first_training_of_forward_ends_the_second_too(table, quick):
+    clf = LECClassifier(Interrupting, method="forward", **without(quick, "M", "T_w")).fit(*table)
+
+    assert Interrupting.n_steps == 8
+    assert len(clf.history) == 0
+    assert clf.predict(table[0]).shape == (90,)
+
+
+class Locked(Callback):
+    def __init__(self, lock):
+        self.lock = lock
+
+
+@pytest.mark.parametrize("callbacks", ["disable", [Locked(threading.Lock())]])
+def test_callbacks_that_cannot_be_copied_do_not_stop_forward(table, quick, callbacks):
+    clf = LECClassifier(TinyNet, method="forward", callbacks=callbacks, **without(quick, "M", "T_w")).fit(*table)
+
+    assert clf.corruption_matrix_.shape == (3, 3)
+
+
+def test_a_scheduler_counts_in_both_trainings_of_forward(table, quick):
+    seen = []
+
+    class Watched(LECClassifier):
+        def train_step(self, batch, **fit_params):
+            seen.append(self.optimizer_.param_groups[0]["lr"])
+            return super().train_step(batch, **fit_params)
+
+    scheduler = LRScheduler(policy="StepLR", step_size=1, gamma=0.1)
+    settings = without(quick, "M", "T_w") | {"batch_size": -1}
+    Watched(TinyNet, method="forward", callbacks=[scheduler], **settings).fit(*table)
+
+    assert seen == pytest.approx([1e-3, 1e-4, 1e-5] * 2)
+
+
+def test_another_percentile_is_estimated_anew(table, quick):
+    clf = LECClassifier(TinyNet, method="forward", warm_start=True, **without(quick, "M", "T_w")).fit(*table)
+    before = clf.corruption_matrix_
+
+    clf.set_params(percentile=10).fit(*table)
+
+    assert not np.allclose(clf.corruption_matrix_, before)
+
+
+def test_defaults_of_a_subclass_are_not_warned_of(table, quick):
+    class Patient(LECClassifier):
+        def __init__(self, module=TinyNet, *, T_w=3, **kwargs):
+            super().__init__(module, T_w=T_w, **kwargs)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Patient(method="standard", **without(quick, "M", "T_w")).fit(*table)
+
+
+def test_a_loaded_state_is_a_copy():
+    method, other = METHODS["d2l"](W=4, lid_layer=None), METHODS["d2l"](W=4, lid_layer=None)
+    method.lids = [1.0]
+    other.load_state_dict(method.state_dict())
+
+    other.lids.append(2.0)
+
+    assert method.lids == [1.0]
+
+
+class Auxiliary(TinyNet):
+    def __init__(self, in_features=4, num_classes=3):
+        super().__init__(in_features, num_classes)
+        self.unused = nn.Linear(8, 2)
+
+
 class NoLinear(nn.Module):
     def __init__(self, in_features, num_classes):
         super().__init__()
@@ -314,6 +444,8 @@ class NoLinear(nn.Module):
             ValueError,
             "lid_layer='top' is not a layer of the module. Its layers: ",
         ),
+        ({"method": "d2l", "module": Auxiliary}, ValueError, "takes no part in the network. Name the classifier head"),
+        ({"method": "d2l", "criterion__reduction": "none"}, ValueError, "criterion__reduction must not be 'none'"),
         ({"method": "d2l", "W": 1}, ValueError, "W must be at least 2, got 1"),
         ({"method": "d2l", "W": 2.5}, TypeError, "W must be a whole number of epochs, got 2.5"),
         ({"method": "co-teaching", "T_k": 0}, ValueError, "T_k must be at least 1, got 0"),

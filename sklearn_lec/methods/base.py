@@ -1,5 +1,6 @@
 """The contract between a training method and the estimator, and what all methods share."""
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -16,13 +17,14 @@ class Trainer(Protocol):
     """What a method may ask of the training under way."""
 
     n_classes: int
-    max_epochs: int
+    last_epoch: int
+    """The number of the epoch with which the call to ``fit`` or ``partial_fit`` will end."""
 
     def check_head(self, layer: str | None) -> None:
         """Raise an error if the classifier head cannot be found; `layer` names it, None takes the last linear layer."""
 
     def hidden_features(self, n_rows: int, *, layer: str | None) -> Iterator[Tensor]:
-        """Yield, in batches, what enters the classifier head for random rows of the training set."""
+        """Yield, in batches, what enters the classifier head for random rows of the training set; finite rows only."""
 
     def weights(self) -> dict[str, Tensor]:
         """Return a copy of the network's weights."""
@@ -154,7 +156,8 @@ class Method:
         return state
 
     def load_state_dict(self, state: dict) -> None:
-        """Take over what `state_dict` returned."""
+        """Take over a copy of what `state_dict` returned."""
+        state = copy.deepcopy(state)
         if "kept.counts" in state:
             counts = state["kept.counts"]
             self.start(len(counts), device=counts.device)

@@ -51,7 +51,7 @@ class D2L(Method):
     def after_epoch(self, trainer: Trainer) -> None:
         """Measure the LID, go back by an epoch at the turning point, and set the weight of the labels."""
         batches = trainer.hidden_features(N_ROWS, layer=self.lid_layer)
-        self.lids.append(float(torch.cat([local_intrinsic_dimensionality(batch) for batch in batches]).mean()))
+        self.lids.append(torch.cat([local_intrinsic_dimensionality(batch) for batch in batches]).nanmean().item())
         trainer.record("lid", self.lids[-1])
         if self.turning_epoch is None and is_turning_point(self.lids, window=self.W):
             self.turning_epoch = self.epoch
@@ -60,7 +60,7 @@ class D2L(Method):
             self.weights_before = trainer.weights()
         else:
             self.weights_before = None
-            self.label_weight = weight_of_labels(self.lids, progress=self.epoch / trainer.max_epochs)
+            self.label_weight = weight_of_labels(self.lids, progress=self.epoch / trainer.last_epoch)
 
 
 def local_intrinsic_dimensionality(features: Tensor, *, n_neighbors: int = N_NEIGHBORS) -> Tensor:
@@ -75,7 +75,8 @@ def local_intrinsic_dimensionality(features: Tensor, *, n_neighbors: int = N_NEI
     Returns
     -------
     lid : Tensor of shape (n_rows,)
-        ``-k / sum(log(r_i / r_k))`` over the distances r_1 to r_k of the k nearest neighbours.
+        ``-k / sum(log(r_i / r_k))`` over the distances r_1 to r_k of the k nearest neighbours; NaN where that is not
+        defined, because the row coincides with others, or they are all equally far away.
 
     Examples
     --------
@@ -86,10 +87,9 @@ def local_intrinsic_dimensionality(features: Tensor, *, n_neighbors: int = N_NEI
     n_neighbors = min(n_neighbors, len(features) - 1)
     distances = torch.cdist(features, features, compute_mode="donot_use_mm_for_euclid_dist")
     nearest = distances.topk(n_neighbors + 1, largest=False).values[:, 1:]  # the nearest one is the row itself
-    # Rows that coincide, or that are all equally far away, have no dimensionality; bounds keep the average finite.
-    limits = torch.finfo(nearest.dtype)
-    log_ratios = (nearest.clamp(min=limits.tiny) / nearest[:, -1:].clamp(min=limits.tiny)).log().sum(dim=1)
-    return -n_neighbors / log_ratios.clamp(max=-limits.eps)
+    log_ratios = (nearest / nearest[:, -1:]).log().sum(dim=1)
+    defined = log_ratios.isfinite() & (log_ratios < 0)
+    return (-n_neighbors / log_ratios).where(defined, math.nan)
 
 
 def is_turning_point(lids: list[float], *, window: int) -> bool:
@@ -103,6 +103,7 @@ def is_turning_point(lids: list[float], *, window: int) -> bool:
     if len(lids) <= window:
         return False
     before = lids[-window - 1 : -1]
+    # Where the LID is not defined it is NaN, than which nothing is greater.
     return bool(lids[-1] > np.mean(before) + 2 * np.std(before))
 
 
@@ -120,4 +121,5 @@ def weight_of_labels(lids: list[float], *, progress: float) -> float:
     -------
     weight : float in (0, 1]
     """
-    return math.exp(-progress * lids[-1] / min(lids))
+    defined = [lid for lid in lids if not math.isnan(lid)]
+    return math.exp(-progress * defined[-1] / min(defined))

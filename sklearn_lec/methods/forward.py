@@ -21,20 +21,22 @@ class Forward(Method):
     """
 
     parameters = ("corruption_matrix", "percentile")
-    memory = (*Method.memory, "matrix")
+    memory = (*Method.memory, "matrix", "estimated_at")
     matrix: Tensor | None = None
     """The corruption matrix in use, true classes in rows; shape (n_classes, n_classes)."""
+    estimated_at: float | None = None
+    """The percentile at which the matrix was estimated; None if it was given."""
 
     def before_training(self, trainer: Trainer) -> None:
         """Check the corruption matrix, or estimate it if there is none."""
         trainer.check_cross_entropy()
         if self.corruption_matrix is not None:
             matrix = check_corruption_matrix(self.corruption_matrix, n_classes=trainer.n_classes)
-            self.matrix = torch.as_tensor(matrix, dtype=torch.float32)
-        elif self.matrix is None:
+            self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32), None
+        elif self.estimated_at != self.percentile:
             probabilities = trainer.probabilities_after_standard_training()
             matrix = estimate_corruption_matrix(probabilities, percentile=self.percentile)
-            self.matrix = torch.as_tensor(matrix, dtype=torch.float32)
+            self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32), float(self.percentile)
 
     def loss(self, criterion, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""

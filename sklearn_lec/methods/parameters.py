@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import reprlib
 import warnings
 from numbers import Integral
 
@@ -61,7 +62,7 @@ def warn_of_unused_parameters(method: str, used: tuple[str, ...], *, values: dic
     for name in sorted(values.keys() - {"method", "eps", *used}):
         if values[name] is not defaults[name] and (defaults[name] is None or values[name] != defaults[name]):
             warnings.warn(
-                f"{name}={values[name]!r} has no effect: method={method!r} does not use it. It uses "
+                f"{name}={reprlib.repr(values[name])} has no effect: method={method!r} does not use it. It uses "
                 f"{', '.join(used) or 'no parameter of its own'}.",
                 stacklevel=5,
             )
