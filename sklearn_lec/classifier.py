@@ -98,8 +98,8 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
     Attributes
     ----------
     clean_mask_ : bool ndarray of shape (n_rows,)
-        The rows of X, as passed to ``fit``, that the last finished epoch learned from. Rows held out by
-        `train_split` are False.
+        The rows of X, as passed to ``fit``, that the last finished epoch learned from; for "co-teaching" those that
+        both networks did, and every row for "standard", "forward" and "d2l". Rows held out by `train_split` are False.
     clean_score_ : float ndarray of shape (n_rows,)
         The share of filtering epochs in which the row was kept; low for a suspect label. 1 if there was no filtering
         epoch, NaN for rows held out by `train_split`.
@@ -120,7 +120,7 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
         Names of the columns, if X was a DataFrame with names.
     history : skorch.history.History
         Per epoch, among others ``train_loss`` and ``rows_kept``. For methods with several networks losses are means
-        over the networks.
+        over the networks. ``valid_loss`` is that of the criterion, without what "forward" and "d2l" make of it.
     module_ : nn.Module
         The trained network, or a `Committee` of them.
     method_ : Method

@@ -38,6 +38,7 @@ class NetTrainer:
         self.X, self.y = X, y
         self.fit_params = fit_params or {}
         self.n_classes = len(net.classes_)
+        self.criterion = getattr(net.criterion_, "_orig_mod", net.criterion_)
         self.last_epoch = net.last_epoch_
 
     def check_head(self, layer):
@@ -106,16 +107,6 @@ class NetTrainer:
             if len(standard.history) < standard.max_epochs:
                 raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
             return standard.predict_proba(self.X)
-
-    def check_cross_entropy(self):
-        """Raise an error if the criterion is not the cross-entropy of logits."""
-        criterion = getattr(self.net.criterion_, "_orig_mod", self.net.criterion_)
-        if not isinstance(criterion, nn.CrossEntropyLoss):
-            raise TypeError(
-                f"method={self.net.method!r} corrects the cross-entropy of logits, but the criterion is "
-                f"{type(criterion).__name__}. Leave criterion at torch.nn.CrossEntropyLoss, and let the module return "
-                "logits."
-            )
 
     def record(self, name, value):
         """Write a value into the history of the epoch."""

@@ -57,3 +57,13 @@ def shared_data():
     if not folder.exists():
         pytest.skip(f"no data in {folder}; set SKLEARN_LEC_DATA to a folder in torchvision's layout")
     return folder
+
+
+def weights(clf):
+    """Return all parameters of a fitted net in one vector."""
+    return torch.cat([p.detach().flatten() for p in clf.module_.parameters()])
+
+
+def without(settings, *names):
+    """Return the settings less those named: methods warn of parameters that they do not use."""
+    return {name: value for name, value in settings.items() if name not in names}

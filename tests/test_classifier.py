@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import TinyNet
+from conftest import TinyNet, weights
 from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
 from skorch.helper import predefined_split
@@ -46,10 +46,6 @@ class TwoInputs(nn.Module):
 
     def forward(self, left, right):
         return self.head(torch.cat([left, right], dim=1))
-
-
-def weights(clf):
-    return torch.cat([p.detach().flatten() for p in clf.module_.parameters()])
 
 
 def as_given(X, y, kind):

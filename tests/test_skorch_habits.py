@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate import Accelerator
-from conftest import TinyNet
+from conftest import TinyNet, weights
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -28,10 +28,6 @@ from sklearn_lec.callbacks import LabelQuality
 from sklearn_lec.methods import METHODS
 
 every_method = pytest.mark.parametrize("method", METHODS)
-
-
-def weights(clf):
-    return torch.cat([p.detach().flatten() for p in clf.module_.parameters()])
 
 
 @every_method

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet
+from conftest import TinyNet, weights
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
@@ -15,10 +15,6 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP
-
-
-def parameters_of(net):
-    return torch.cat([p.detach().flatten() for p in net.module_.parameters()])
 
 
 def plain_skorch(X, y, *, max_epochs, batch_size, module, **kwargs):
@@ -46,7 +42,7 @@ def test_standard_ends_with_the_weights_of_plain_skorch(table, quick, module):
         X, y, max_epochs=3, batch_size=16, module=module, module__in_features=4, module__num_classes=3
     )
 
-    assert torch.equal(parameters_of(ours), parameters_of(theirs))
+    assert torch.equal(weights(ours), weights(theirs))
 
 
 @pytest.mark.parametrize("method", ["self-training", "ltec"])
@@ -54,7 +50,7 @@ def test_without_noise_to_expect_the_weights_are_those_of_standard(table, quick,
     ours = LECClassifier(method=method, eps=0, **quick).fit(*table)
     standard = LECClassifier(method="standard", **quick).fit(*table)
 
-    assert torch.equal(parameters_of(ours), parameters_of(standard))
+    assert torch.equal(weights(ours), weights(standard))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -118,7 +114,7 @@ def test_ltec_trains_on_what_algorithm_a3_says_written_with_sets(table, quick, M
                 optimizer.step()
 
     assert set(np.flatnonzero(clf.clean_mask_)) == trained_on
-    assert torch.allclose(parameters_of(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
+    assert torch.allclose(weights(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
 
 
 def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
@@ -160,7 +156,7 @@ def test_a_criterion_that_only_gives_means_skips_a_batch_that_is_not_finite(tabl
     with pytest.warns(UserWarning, match="NaN or infinite"):
         clf = LECClassifier(TinyNet, method="standard", criterion=MeanOnly, **quick).fit(dataset)
 
-    assert parameters_of(clf).isfinite().all()
+    assert weights(clf).isfinite().all()
     assert clf.clean_mask_.sum() == 89
 
 
@@ -193,7 +189,7 @@ def test_ltec_full_trains_on_what_algorithm_a4_says_written_with_sets(table, qui
             optimizer.step()
 
     assert set(np.flatnonzero(clf.clean_mask_)) == D
-    assert torch.allclose(parameters_of(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
+    assert torch.allclose(weights(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
 
 
 def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_row(table, quick):
@@ -280,12 +276,12 @@ def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quic
     # floor(0.005 * n) of n rows have a small loss: none, in every filtering epoch.
     quick |= {"max_epochs": 1, "batch_size": 16, "T_k": 2}
     clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
-    before, loss_before = parameters_of(clf), clf.history[-1, "train_loss"]
+    before, loss_before = weights(clf), clf.history[-1, "train_loss"]
 
     with pytest.warns(UserWarning, match="nothing was learned in epoch 2: no row was kept"):
         clf.partial_fit(*table)
 
-    assert torch.equal(parameters_of(clf), before)
+    assert torch.equal(weights(clf), before)
     assert not clf.clean_mask_.any()
     assert clf.history[-1, "train_loss"] == pytest.approx(loss_before, rel=0.5)
 
@@ -329,7 +325,7 @@ def test_rows_with_a_loss_that_is_not_finite_are_never_kept_and_named_once(table
     assert sum("NaN or infinite" in str(w.message) for w in warned) == 1
     assert not clf.clean_mask_[7]
     assert clf.clean_mask_.any()
-    assert parameters_of(clf).isfinite().all()
+    assert weights(clf).isfinite().all()
     assert np.isfinite(clf.predict_proba(table[0])).all()
 
 
@@ -349,7 +345,7 @@ def test_class_weights_of_the_criterion_count_among_the_kept_rows(table, quick):
         criterion__weight=weight,
     )
 
-    assert torch.equal(parameters_of(ours), parameters_of(theirs))
+    assert torch.equal(weights(ours), weights(theirs))
 
 
 def test_predict_proba_averages_the_networks(table, quick):

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sklearn_lec.selection import KeptRows, small_loss_mask
 
@@ -17,6 +17,7 @@ class Trainer(Protocol):
     """What a method may ask of the training under way."""
 
     n_classes: int
+    criterion: nn.Module
     last_epoch: int
     """The number of the epoch with which the call to ``fit`` or ``partial_fit`` will end."""
 
@@ -33,10 +34,7 @@ class Trainer(Protocol):
         """Put back weights that `weights` returned."""
 
     def probabilities_after_standard_training(self) -> np.ndarray:
-        """Train another network of the same kind on every row, and return its predictions for them."""
-
-    def check_cross_entropy(self) -> None:
-        """Raise an error if the criterion is not the cross-entropy of logits."""
+        """Train another network of the same kind in the ordinary way, and return its predictions for all rows."""
 
     def record(self, name: str, value: float) -> None:
         """Write a value into the history of the epoch."""
@@ -150,13 +148,17 @@ class Method:
 
     def state_dict(self) -> dict:
         """Return all that the method remembers."""
-        state = {name: getattr(self, name) for name in self.memory}
+        state = {"method": type(self).__name__} | {name: getattr(self, name) for name in self.memory}
         if self.kept is not None:
             state |= {f"kept.{name}": value for name, value in vars(self.kept).items()}
         return state
 
     def load_state_dict(self, state: dict) -> None:
         """Take over a copy of what `state_dict` returned."""
+        if state["method"] != type(self).__name__:
+            raise ValueError(
+                f"this is the state of {state['method']}, and cannot be loaded into {type(self).__name__}."
+            )
         state = copy.deepcopy(state)
         if "kept.counts" in state:
             counts = state["kept.counts"]

@@ -30,7 +30,7 @@ class CoTeaching(Method):
     @property
     def filtering(self) -> bool:
         """Whether anything is left out in this epoch."""
-        return self.share_left_out > 0 or self.eps == 0
+        return self.share_left_out > 0
 
     @property
     def n_votes(self) -> int:

@@ -55,7 +55,7 @@ class D2L(Method):
         trainer.record("lid", self.lids[-1])
         if self.turning_epoch is None and is_turning_point(self.lids, window=self.W):
             self.turning_epoch = self.epoch
-            trainer.restore(self.weights_before)
+            trainer.restore(self.weights_before)  # the weights alone, as in the authors' code; Adam's moments stay
         if self.turning_epoch is None:
             self.weights_before = trainer.weights()
         else:

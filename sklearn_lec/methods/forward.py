@@ -1,11 +1,13 @@
 """Forward: correct the loss by the probability with which each class is mislabelled as another."""
 
+import math
+
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sklearn_lec.methods.base import Method, Trainer
-from sklearn_lec.shares import check_corruption_matrix
+from sklearn_lec.shares import check_corruption_matrix, decimal_fraction
 
 __all__ = ["Forward", "estimate_corruption_matrix"]
 
@@ -29,7 +31,12 @@ class Forward(Method):
 
     def before_training(self, trainer: Trainer) -> None:
         """Check the corruption matrix, or estimate it if there is none."""
-        trainer.check_cross_entropy()
+        if not isinstance(trainer.criterion, nn.CrossEntropyLoss):
+            raise TypeError(
+                "method='forward' corrects the cross-entropy of logits, but the criterion is "
+                f"{type(trainer.criterion).__name__}. Leave criterion at torch.nn.CrossEntropyLoss, and let the module "
+                "return logits."
+            )
         if self.corruption_matrix is not None:
             matrix = check_corruption_matrix(self.corruption_matrix, n_classes=trainer.n_classes)
             self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32), None
@@ -40,10 +47,17 @@ class Forward(Method):
 
     def loss(self, criterion, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
-        self.matrix = self.matrix.to(outputs.device)
-        noisy = outputs.softmax(dim=-1) @ self.matrix.to(outputs.dtype)
-        # Logarithms of probabilities are logits: their softmax is the probabilities again.
-        return criterion(noisy.clamp(min=torch.finfo(noisy.dtype).tiny).log(), labels)
+        self.matrix = self.matrix.to(outputs)
+        log_matrix = self.matrix.log().clamp(min=-1e4)  # finite, for a label that no class ever gets
+        # Logarithms of probabilities are logits: their softmax is the probabilities again. Sums are taken among
+        # logarithms, where a network that is very sure of itself still has a gradient.
+        noisy = (outputs.log_softmax(dim=-1).unsqueeze(dim=2) + log_matrix).logsumexp(dim=1)
+        return criterion(noisy, labels)
+
+    def start(self, n_rows: int, **record) -> None:
+        """Forget all rows, and what was read off the predictions for them."""
+        super().start(n_rows, **record)
+        self.matrix = self.estimated_at = None
 
 
 def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) -> np.ndarray:
@@ -70,6 +84,11 @@ def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) 
            [0.2, 0.8]])
     """
     probabilities = probabilities[np.isfinite(probabilities).all(axis=1)]
-    position = int(percentile / 100 * (len(probabilities) - 1))
+    if len(probabilities) == 0:
+        raise ValueError(
+            "the standard network that is trained first predicts NaN for every row. Lower lr, scale X, or pass "
+            "corruption_matrix."
+        )
+    position = math.floor(decimal_fraction(percentile / 100) * (len(probabilities) - 1))
     typical_rows = np.argsort(probabilities, axis=0, kind="stable")[position]
     return probabilities[typical_rows]

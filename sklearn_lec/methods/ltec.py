@@ -22,10 +22,10 @@ class LTEC(ConsensusMethod):
         """Return the rows in the current set and in those of the ``M - 1`` epochs before."""
         return self.consensus.update(votes.all(dim=0), rows, epoch=self.epoch, M=self.M)
 
-    def start(self, n_rows: int, *, training_rows: Tensor | None = None, identity: str = "", device="cpu") -> None:
+    def start(self, n_rows: int, **record) -> None:
         """Forget all rows, their streaks included."""
-        super().start(n_rows, training_rows=training_rows, identity=identity, device=device)
-        self.consensus = TemporalConsensus(n_rows, device=device)
+        super().start(n_rows, **record)
+        self.consensus = TemporalConsensus(n_rows, device=self.kept.counts.device)
 
     def state_dict(self) -> dict:
         """Return all that the method remembers, the streaks included."""

@@ -1,0 +1,199 @@
+"""Forward: the corruption matrix, the corrected loss, and the training before the training."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from conftest import TinyNet, weights, without
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from skorch.callbacks import Callback, LRScheduler
+from torch import nn
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.methods import METHODS
+from sklearn_lec.methods.forward import estimate_corruption_matrix
+from sklearn_lec.noise import AsymmetricNoise
+
+
+def test_the_matrix_is_read_off_the_row_at_the_percentile_of_each_class():
+    first = np.linspace(0, 1, 101)
+    probabilities = np.stack([first, (1 - first) * 0.25, (1 - first) * 0.75], axis=1)
+
+    at_97, at_100 = (estimate_corruption_matrix(probabilities, percentile=p) for p in (97, 100))
+
+    assert np.allclose(at_97[0], [0.97, 0.0075, 0.0225])
+    assert np.allclose(at_97[1], [0.03, 0.2425, 0.7275])
+    assert np.allclose(at_100, [[1, 0, 0], [0, 0.25, 0.75], [0, 0.25, 0.75]])
+    assert np.allclose(at_97.sum(axis=1), 1)
+
+
+def test_the_corrected_loss_is_that_of_the_matrix_formula():
+    C = torch.tensor([[0.7, 0.3, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
+    method = METHODS["forward"](corruption_matrix=None, percentile=97)
+    method.matrix = C
+    outputs, labels = torch.randn(5, 3), torch.tensor([0, 1, 2, 0, 1])
+
+    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels)
+
+    p = outputs.softmax(dim=1)
+    expected = -torch.stack([torch.log((C.T @ p[row])[labels[row]]) for row in range(5)]).mean()
+    assert torch.allclose(loss, expected, atol=1e-6)
+
+
+def test_with_the_identity_forward_trains_as_standard(table, quick):
+    settings = without(quick, "M", "T_w")
+    forward = LECClassifier(TinyNet, method="forward", corruption_matrix=np.eye(3), **settings).fit(*table)
+    standard = LECClassifier(TinyNet, method="standard", **settings).fit(*table)
+
+    assert torch.allclose(weights(forward), weights(standard), atol=1e-4)
+
+
+def test_forward_trains_a_standard_network_first_unless_the_matrix_is_known(table, quick):
+    epochs = []
+
+    class Watched(LECClassifier):
+        def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+            if training:
+                epochs.append(self.method)
+            super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+
+    settings = without(quick, "M", "T_w")
+    estimated = Watched(TinyNet, method="forward", **settings).fit(*table)
+    assert epochs == ["standard"] * 3 + ["forward"] * 3
+    epochs.clear()
+    Watched(TinyNet, method="forward", corruption_matrix=np.eye(3), **settings).fit(*table)
+    assert epochs == ["forward"] * 3
+
+    assert estimated.corruption_matrix_.shape == (3, 3)
+    assert np.allclose(estimated.corruption_matrix_.sum(axis=1), 1, atol=1e-5)
+    assert len(estimated.history) == 3
+
+
+def test_forward_with_the_true_matrix_recovers_what_standard_loses():
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.25, stratify=y, random_state=0)
+    noise = AsymmetricNoise(eps=0.4, random_state=0)
+    y_noisy = noise.fit_transform(y_train)
+    settings = {"max_epochs": 40, "verbose": 0, "random_state": 0}
+
+    standard = LECClassifier(method="standard", **settings).fit(X_train, y_noisy)
+    forward = LECClassifier(method="forward", corruption_matrix=noise.corruption_matrix_, **settings)
+    forward.fit(X_train, y_noisy)
+
+    assert forward.score(X_test, y_test) > standard.score(X_test, y_test) + 0.1
+
+
+def test_forward_knows_classes_that_come_later(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyNet, method="forward", **without(quick, "M", "T_w"))
+
+    clf.partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
+
+    assert clf.corruption_matrix_.shape == (3, 3)
+
+
+def test_forward_reads_probabilities_even_if_predictions_are_logits(table, quick):
+    settings = without(quick, "M", "T_w")
+
+    clf = LECClassifier(TinyNet, method="forward", predict_nonlinearity=None, **settings).fit(*table)
+
+    assert np.allclose(clf.corruption_matrix_.sum(axis=1), 1, atol=1e-5)
+
+
+class Interrupting(TinyNet):
+    n_steps = 0
+
+    def forward(self, x):
+        Interrupting.n_steps += self.training
+        if self.training and Interrupting.n_steps == 8:
+            raise KeyboardInterrupt
+        return super().forward(x)
+
+
+def test_an_interrupt_of_the_first_training_of_forward_ends_the_second_too(table, quick):
+    clf = LECClassifier(Interrupting, method="forward", **without(quick, "M", "T_w")).fit(*table)
+
+    assert Interrupting.n_steps == 8
+    assert len(clf.history) == 0
+    assert clf.predict(table[0]).shape == (90,)
+
+
+class Locked(Callback):
+    def __init__(self, lock):
+        self.lock = lock
+
+
+@pytest.mark.parametrize("callbacks", ["disable", [Locked(threading.Lock())]])
+def test_callbacks_that_cannot_be_copied_do_not_stop_forward(table, quick, callbacks):
+    clf = LECClassifier(TinyNet, method="forward", callbacks=callbacks, **without(quick, "M", "T_w")).fit(*table)
+
+    assert clf.corruption_matrix_.shape == (3, 3)
+
+
+def test_a_scheduler_counts_in_both_trainings_of_forward(table, quick):
+    seen = []
+
+    class Watched(LECClassifier):
+        def train_step(self, batch, **fit_params):
+            seen.append(self.optimizer_.param_groups[0]["lr"])
+            return super().train_step(batch, **fit_params)
+
+    scheduler = LRScheduler(policy="StepLR", step_size=1, gamma=0.1)
+    settings = without(quick, "M", "T_w") | {"batch_size": -1}
+    Watched(TinyNet, method="forward", callbacks=[scheduler], **settings).fit(*table)
+
+    assert seen == pytest.approx([1e-3, 1e-4, 1e-5] * 2)
+
+
+def test_going_on_does_not_estimate_the_matrix_again_but_other_rows_do(table, quick):
+    X, y = table
+    trained = []
+
+    class Watched(LECClassifier):
+        def partial_fit(self, X, y=None, classes=None, **fit_params):
+            trained.append(self.method)
+            return super().partial_fit(X, y, classes, **fit_params)
+
+    clf = Watched(TinyNet, method="forward", **without(quick, "M", "T_w"))
+    clf.partial_fit(X, y).partial_fit(X, y).partial_fit(X[:60], y[:60])
+
+    assert trained == ["forward", "standard", "forward", "forward", "standard"]
+
+
+def test_the_two_networks_of_forward_start_from_different_weights(table, quick):
+    starts = []
+
+    class Watched(LECClassifier):
+        def initialize_optimizer(self, *args, **kwargs):
+            starts.append(weights(self).clone())
+            return super().initialize_optimizer(*args, **kwargs)
+
+    Watched(TinyNet, method="forward", **without(quick, "M", "T_w")).fit(*table)
+
+    assert not torch.equal(*starts)
+
+
+def test_a_network_that_is_sure_of_itself_still_learns_from_the_corrected_loss():
+    method = METHODS["forward"](corruption_matrix=None, percentile=97)
+    method.matrix = torch.eye(2)
+    outputs = torch.tensor([[120.0, 0.0]], requires_grad=True)
+
+    method.loss(nn.CrossEntropyLoss(), outputs, torch.tensor([1])).backward()
+
+    assert outputs.grad.abs().max() > 0.5
+
+
+def test_a_standard_network_that_predicts_nothing_is_an_error_that_says_so():
+    with pytest.raises(ValueError, match=r"predicts NaN for every row. Lower lr, scale X"):
+        estimate_corruption_matrix(np.full((5, 2), np.nan), percentile=97)
+
+
+def test_another_percentile_is_estimated_anew(table, quick):
+    clf = LECClassifier(TinyNet, method="forward", warm_start=True, **without(quick, "M", "T_w")).fit(*table)
+    before = clf.corruption_matrix_
+
+    clf.set_params(percentile=10).fit(*table)
+
+    assert not np.allclose(clf.corruption_matrix_, before)
