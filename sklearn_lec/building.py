@@ -3,11 +3,17 @@
 import inspect
 import re
 
+import numpy as np
+from skorch.dataset import get_len
 from torch import nn
+from torch.utils.data import Dataset
 
+from sklearn_lec.data import module_arguments, row_shape
+from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 from sklearn_lec.methods import METHODS
 from sklearn_lec.methods.parameters import check_parameters, warn_of_unused_parameters
 from sklearn_lec.modules import Committee
+from sklearn_lec.validation import check_classes, check_inputs, check_labels
 
 __all__ = ["NetworkBuildingMixin"]
 
@@ -32,6 +38,34 @@ class NetworkBuildingMixin:
             networks = [self._new_network() for _ in range(n_networks)]
         self.module_ = networks[0] if n_networks == 1 else Committee(networks)
         return self
+
+    def _examine(self, X, y, *, classes, from_scratch):
+        X = check_inputs(self, X, reset=from_scratch)
+        n_rows = len(X) if isinstance(X, Dataset) else get_len(X)
+        if y is None and not isinstance(X, Dataset):
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
+                "(x, y) brings its own labels."
+            )
+        if y is None:
+            y = check_labels(labels_of(X), n_rows=n_rows)
+        else:
+            y = check_labels(y, n_rows=n_rows)
+            X = Relabelled(X, y) if isinstance(X, Dataset) else X
+        learned = None if from_scratch else vars(self).get("classes_inferred_")
+        known = classes if classes is not None else self.classes if self.classes is not None else learned
+        if learned is not None and not np.array_equal(known, learned):
+            raise ValueError(
+                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
+                "which the outputs of the network belong. Call fit to start with other classes."
+            )
+        self.classes_inferred_ = check_classes(y, known=known)
+        self.label_codes_ = LabelCodes(self.classes_inferred_)
+        self.module_arguments_ = module_arguments(row_shape(X), len(self.classes_inferred_))
+        return X, y
+
+    def check_data(self, X, y):
+        """Do nothing: X and y have been examined before the network was built."""
 
     def get_all_learnable_params(self):
         """Yield names and parameters; those of a committee bear the names that they have in their own network."""

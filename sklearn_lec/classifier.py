@@ -7,25 +7,24 @@ import numpy as np
 import torch
 from sklearn.exceptions import NotFittedError
 from skorch import NeuralNetClassifier
-from skorch.dataset import get_len
 from torch import nn
-from torch.utils.data import Dataset
 
 from sklearn_lec.building import NetworkBuildingMixin
 from sklearn_lec.callbacks import LinearDecay
-from sklearn_lec.data import module_arguments, row_shape
+from sklearn_lec.checkpointing import ResumableTrainingMixin
 from sklearn_lec.device import AutoDeviceMixin
-from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP
 from sklearn_lec.randomness import RandomStream
 from sklearn_lec.training import ConsensusTrainingMixin
-from sklearn_lec.validation import check_classes, check_criterion, check_inputs, check_labels
+from sklearn_lec.validation import check_criterion, check_inputs
 
 __all__ = ["LECClassifier"]
 
 
-class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixin, NeuralNetClassifier):
+class LECClassifier(
+    AutoDeviceMixin, NetworkBuildingMixin, ResumableTrainingMixin, ConsensusTrainingMixin, NeuralNetClassifier
+):
     """Neural network classifier for data whose labels are partly wrong.
 
     Learning with ensemble consensus (LEC) first trains on all rows for a while, and then only on rows whose loss is
@@ -80,6 +79,10 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
     random_state : int, RandomState instance or None, default=None
         Makes ``fit`` repeatable, and leaves the global random state alone. With None, random numbers come from
         torch's global generator.
+    checkpoint_dir : str, Path or None, default=None
+        A folder for the whole state of the training after each epoch. If ``fit`` finds an unfinished run of the same
+        parameters and data there, it goes on with it, and ends bit for bit as if it had never been interrupted; if it
+        finds a finished one, it takes its result; if parameters or data differ, that is an error.
     criterion : torch loss class, default=torch.nn.CrossEntropyLoss
         Has to be able to give one loss per row with ``reduction="none"``.
     optimizer : torch optimizer class, default=torch.optim.Adam
@@ -176,6 +179,7 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
         W=12,
         lid_layer=None,
         random_state=None,
+        checkpoint_dir=None,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.Adam,
         lr=0.001,
@@ -195,6 +199,7 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
         self.W = W
         self.lid_layer = lid_layer
         self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
         super().__init__(
             module,
             criterion=criterion,
@@ -324,38 +329,12 @@ class LECClassifier(AutoDeviceMixin, NetworkBuildingMixin, ConsensusTrainingMixi
             else:
                 self._adopt_parameters()
             self._warned_of_ = frozenset()
+            if from_scratch and is_fit:
+                self._open_run(X, y)
             try:
                 return super().partial_fit(X, y, **fit_params)
             finally:
-                self._whole_ = None
-
-    def _examine(self, X, y, *, classes, from_scratch):
-        X = check_inputs(self, X, reset=from_scratch)
-        n_rows = len(X) if isinstance(X, Dataset) else get_len(X)
-        if y is None and not isinstance(X, Dataset):
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
-                "(x, y) brings its own labels."
-            )
-        if y is None:
-            y = check_labels(labels_of(X), n_rows=n_rows)
-        else:
-            y = check_labels(y, n_rows=n_rows)
-            X = Relabelled(X, y) if isinstance(X, Dataset) else X
-        learned = None if from_scratch else vars(self).get("classes_inferred_")
-        known = classes if classes is not None else self.classes if self.classes is not None else learned
-        if learned is not None and not np.array_equal(known, learned):
-            raise ValueError(
-                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
-                "which the outputs of the network belong. Call fit to start with other classes."
-            )
-        self.classes_inferred_ = check_classes(y, known=known)
-        self.label_codes_ = LabelCodes(self.classes_inferred_)
-        self.module_arguments_ = module_arguments(row_shape(X), len(self.classes_inferred_))
-        return X, y
-
-    def check_data(self, X, y):
-        """Do nothing: X and y have been examined before the network was built."""
+                self._whole_ = self._run_ = None
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

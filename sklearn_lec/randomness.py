@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
-__all__ = ["RandomStream"]
+__all__ = ["RandomStream", "global_state", "set_global_state"]
 
 
 class RandomStream:
@@ -39,7 +39,7 @@ class RandomStream:
 
     def __getstate__(self):
         # A copy made inside a block begins where the block stands, and is not inside a block itself.
-        state = _global_state() if self._is_active else self._state
+        state = global_state() if self._is_active else self._state
         return vars(self) | {"_state": state, "_is_active": False}
 
     @property
@@ -53,23 +53,24 @@ class RandomStream:
         if self._is_active:
             yield
             return
-        outside = _global_state()
+        outside = global_state()
         if self._state is None:
             torch.manual_seed(self._seed)
             np.random.seed(self._seed % 2**32)
             random.seed(self._seed)
         else:
-            _set_global_state(self._state)
+            set_global_state(self._state)
         self._is_active = True
         try:
             yield
         finally:
             self._is_active = False
-            self._state = _global_state()
-            _set_global_state(outside)
+            self._state = global_state()
+            set_global_state(outside)
 
 
-def _global_state():
+def global_state() -> dict:
+    """Return the state of the global generators of torch, numpy and Python, and of the devices in use."""
     state = {"torch": torch.get_rng_state(), "numpy": np.random.get_state(), "python": random.getstate()}
     if torch.cuda.is_initialized():  # asking would initialize it, in every worker of a search on the CPU too
         state["cuda"] = torch.cuda.get_rng_state_all()
@@ -78,7 +79,8 @@ def _global_state():
     return state
 
 
-def _set_global_state(state):
+def set_global_state(state: dict) -> None:
+    """Put the global generators into a state that `global_state` returned."""
     torch.set_rng_state(state["torch"])
     np.random.set_state(state["numpy"])
     random.setstate(state["python"])

@@ -98,7 +98,7 @@ class NetTrainer:
             callbacks = [_copy(item) for item in callbacks if _changes_training(item)]
         parameters = self.net.get_params(deep=False) | self.net.method_defaults()
         parameters |= {"method": "standard", "random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
-        parameters |= {"callbacks": callbacks, "classes": self.net.classes_inferred_}
+        parameters |= {"callbacks": callbacks, "classes": self.net.classes_inferred_, "checkpoint_dir": None}
         parameters["module"] = copy.deepcopy(self.net.module)
         standard = type(self.net)(**parameters)
         with warnings.catch_warnings():

@@ -31,7 +31,7 @@ class ConsensusTrainingMixin:
 
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
-        passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_"}
+        passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_"}
         return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
