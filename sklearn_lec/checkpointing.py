@@ -95,7 +95,7 @@ class ResumableTrainingMixin:
         if self.checkpoint_dir is not None:
             self._run_ = RunFolder(self.checkpoint_dir)
             self._identity_ = {name: _digest(value) for name, value in self._relevant_parameters().items()}
-            self._identity_["X"], self._identity_["y"] = _digest(X), _digest(y)
+            self._identity_ |= {"X": _digest(X), "y": _digest(y), "sample_weight": _digest(self._sample_weight_)}
 
     def _relevant_parameters(self):
         passing = {"checkpoint_dir", "verbose", "device", "callbacks", "warm_start", "torch_load_kwargs"}

@@ -17,7 +17,7 @@ from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP
 from sklearn_lec.randomness import RandomStream
 from sklearn_lec.training import ConsensusTrainingMixin
-from sklearn_lec.validation import check_criterion, check_inputs
+from sklearn_lec.validation import check_criterion, check_inputs, check_sample_weight
 
 __all__ = ["LECClassifier"]
 
@@ -274,7 +274,7 @@ class LECClassifier(
 
     # --- fitting --------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, **fit_params):
+    def fit(self, X, y=None, *, sample_weight=None, **fit_params):
         """Train from scratch, or go on if `warm_start` is True.
 
         Parameters
@@ -284,6 +284,8 @@ class LECClassifier(
         y : array-like of shape (n_rows,), default=None
             Labels of any kind. May be None if X is a Dataset that yields (x, y), and otherwise takes the place of the
             labels that the Dataset yields.
+        sample_weight : array-like of shape (n_rows,), default=None
+            How much each row counts in the update; which rows are kept does not depend on it.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 
@@ -291,9 +293,9 @@ class LECClassifier(
         -------
         self : LECClassifier
         """
-        return self.partial_fit(X, y, _routing_method="fit", **fit_params)
+        return self.partial_fit(X, y, sample_weight=sample_weight, _routing_method="fit", **fit_params)
 
-    def partial_fit(self, X, y=None, classes=None, **fit_params):
+    def partial_fit(self, X, y=None, classes=None, *, sample_weight=None, **fit_params):
         """Go on training for `max_epochs` epochs.
 
         Parameters
@@ -301,6 +303,8 @@ class LECClassifier(
         X, y : as for ``fit``
         classes : array-like of shape (n_classes,), default=None
             All labels that will ever occur, if this `y` does not hold them all.
+        sample_weight : array-like of shape (n_rows,), default=None
+            As for ``fit``.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 
@@ -322,8 +326,10 @@ class LECClassifier(
         with self._random_numbers(restart=from_scratch):
             X, y = self._examine(X, y, classes=classes, from_scratch=from_scratch)
             criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
-            per_row = METHODS[self.method].filters
+            per_row = METHODS[self.method].filters or sample_weight is not None
             check_criterion(criterion, n_classes=len(self.classes_inferred_), per_row=per_row)
+            if sample_weight is not None:
+                self._sample_weight_ = check_sample_weight(sample_weight, n_rows=len(y))
             if from_scratch:
                 self.initialize()
             else:
@@ -334,7 +340,7 @@ class LECClassifier(
             try:
                 return super().partial_fit(X, y, **fit_params)
             finally:
-                self._whole_ = self._run_ = None
+                self._whole_ = self._run_ = self._codes_ = self._sample_weight_ = None
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

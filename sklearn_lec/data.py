@@ -86,7 +86,14 @@ class NumberedRows(Dataset):
     def _samples(self, positions):
         if hasattr(self.dataset, "__getitems__"):
             return self.dataset.__getitems__(positions)
-        return [self.dataset[position] for position in positions]
+        return [self._sample(position) for position in positions]
+
+    def _sample(self, position):
+        try:
+            return self.dataset[position]
+        except Exception as error:
+            error.add_note(f"This was row {self.rows[position]} of X.")
+            raise
 
 
 class NumberedBatches:

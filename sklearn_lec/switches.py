@@ -2,10 +2,10 @@
 
 from contextlib import contextmanager, nullcontext
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-__all__ = ["batchnorm_in_evaluation", "mend_batchnorm", "one_loss_per_row", "untracked_batchnorm"]
+__all__ = ["batchnorm_in_evaluation", "class_weights", "mend_batchnorm", "one_loss_per_row", "untracked_batchnorm"]
 
 
 @contextmanager
@@ -24,17 +24,21 @@ def batchnorm_in_evaluation(module: nn.Module):
 
 @contextmanager
 def one_loss_per_row(criterion: nn.Module):
-    """Let the criterion return one loss per row.
+    """Let the criterion return one loss per row, without its class weights.
 
-    Class weights are switched off meanwhile: they say how much a class counts in the update, but losses are compared to
-    tell right labels from wrong ones, and an up-weighted class would be left out first.
+    They say how much a class counts in the update; but losses are compared to tell right labels from wrong ones, and an
+    up-weighted class would be left out first.
     """
-    has_weights = "weight" in dict(criterion.named_buffers())
     with (
         _attribute_of_all([criterion], "reduction", "none"),
-        _attribute_of_all([criterion], "weight", None) if has_weights else nullcontext(),
+        nullcontext() if class_weights(criterion) is None else _attribute_of_all([criterion], "weight", None),
     ):
         yield
+
+
+def class_weights(criterion: nn.Module) -> Tensor | None:
+    """Return the class weights of a criterion, if it has any."""
+    return dict(criterion.named_buffers()).get("weight")
 
 
 def mend_batchnorm(module: nn.Module) -> None:

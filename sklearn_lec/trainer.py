@@ -103,7 +103,7 @@ class NetTrainer:
         standard = type(self.net)(**parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
-            standard.fit(self.X, self.y, **self.fit_params)
+            standard.fit(self.X, self.y, sample_weight=self.net._sample_weight_, **self.fit_params)
             if len(standard.history) < standard.max_epochs:
                 raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
             return standard.predict_proba(self.X)

@@ -1,6 +1,7 @@
 """The training step with its filter: votes, kept rows, the update on them, and what can go wrong in between."""
 
 import warnings
+from functools import partial
 
 import joblib
 import torch
@@ -9,7 +10,13 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from sklearn_lec.data import finite_rows, matching, numbered_batches, rows_within, take
-from sklearn_lec.switches import batchnorm_in_evaluation, mend_batchnorm, one_loss_per_row, untracked_batchnorm
+from sklearn_lec.switches import (
+    batchnorm_in_evaluation,
+    class_weights,
+    mend_batchnorm,
+    one_loss_per_row,
+    untracked_batchnorm,
+)
 from sklearn_lec.trainer import NetTrainer
 from sklearn_lec.validation import check_outputs
 
@@ -28,10 +35,12 @@ class ConsensusTrainingMixin:
     _kept_in_epoch_ = None
     _whole_ = None
     _warned_of_ = frozenset()
+    _codes_ = None
+    _sample_weight_ = None
 
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
-        passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_"}
+        passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_", "_codes_", "_sample_weight_"}
         return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
@@ -50,7 +59,8 @@ class ConsensusTrainingMixin:
 
     def _recognise_rows(self, rows, y):
         """Let the method go on with its record if these rows are those that it knows, and else begin a new one."""
-        identity = joblib.hash((self.label_codes_(y).numpy(), rows))
+        self._codes_ = self.label_codes_(y)
+        identity = joblib.hash((self._codes_.numpy(), rows))
         if identity != self.method_.rows_identity:
             device = next((p.device for p in self.module_.parameters()), self.device)
             training_rows = torch.from_numpy(rows)
@@ -94,6 +104,7 @@ class ConsensusTrainingMixin:
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         n_kept = self.method_.end_epoch()
         self.history.record("rows_kept", n_kept)
+        self._warn_of_lost_classes()
         self.method_.after_epoch(NetTrainer(self, training_set, fit_params=fit_params))
         if n_kept == 0:
             self._warn_once(
@@ -142,7 +153,7 @@ class ConsensusTrainingMixin:
             if not losses.isfinite().all():
                 return self._loss_of_finite_rows(losses, y, X, rows)
             keep = method.keep(losses, rows)
-        loss = self._loss_of_kept_rows(outputs, y, keep)
+        loss = self._loss_of_kept_rows(outputs, y, keep, rows)
         if loss is None:
             return self._no_update(self._row_losses(outputs, y))
         if not loss.isfinite():
@@ -154,6 +165,12 @@ class ConsensusTrainingMixin:
 
     def _criterion_loss(self, output, y):
         return super().get_loss(output, y)
+
+    def _weighted_loss(self, output, y, *, sample_weight):
+        by_class = class_weights(self.criterion_)
+        weights = sample_weight if by_class is None else sample_weight * by_class[y]
+        with one_loss_per_row(self.criterion_):
+            return (weights * self._criterion_loss(output, y)).sum() / weights.sum()
 
     @torch.no_grad()
     def _row_losses(self, outputs, y):
@@ -170,7 +187,7 @@ class ConsensusTrainingMixin:
                 losses.append(self._row_losses(_per_network(self.infer(X, **self._fit_params_)), y))
         return torch.cat(losses)
 
-    def _loss_of_kept_rows(self, outputs, y, keep):
+    def _loss_of_kept_rows(self, outputs, y, keep, rows):
         kept_rows = [mask.nonzero().flatten() for mask in keep]  # once for all networks if the mask is the same
         kept_rows = kept_rows * len(outputs) if len(keep) == 1 else kept_rows
         loss = None
@@ -179,7 +196,13 @@ class ConsensusTrainingMixin:
                 continue
             # Where nothing is left out, the step is bit for bit the one of skorch.
             outputs_and_labels = (output, y) if len(kept) == len(y) else (output[kept], y[kept])
-            part = self.method_.loss(self._criterion_loss, *outputs_and_labels)
+            criterion = self._criterion_loss
+            if self._sample_weight_ is not None:
+                weights = self._sample_weight_.to(output)[rows[kept]]
+                if not weights.any():
+                    continue
+                criterion = partial(self._weighted_loss, sample_weight=weights)
+            part = self.method_.loss(criterion, *outputs_and_labels)
             loss = part if loss is None else loss + part
         return loss
 
@@ -207,6 +230,22 @@ class ConsensusTrainingMixin:
             f"the loss is NaN or infinite in epoch {self.method_.epoch}, at row(s) {named} of X. Such rows are not "
             "learned from. Look for extreme values in them, scale X, or lower lr.",
         )
+
+    def _warn_of_lost_classes(self):
+        kept = self.method_.kept
+        if not (self.method_.filters and self.method_.filtering and kept.last.any()):
+            return
+        codes = self._codes_.to(kept.last.device)
+        n_classes = len(self.label_codes_.classes)
+        in_training = codes[kept.counts >= 0].bincount(minlength=n_classes) > 0
+        lost = in_training & (codes[kept.last].bincount(minlength=n_classes) == 0)
+        if lost.any():
+            names = ", ".join(map(repr, self.label_codes_.classes[lost.cpu().numpy()].tolist()))
+            self._warn_once(
+                "class lost",
+                f"no row labelled {names} was kept in epoch {self.method_.epoch}: the network is about to forget that "
+                "class. Lower eps or M, or raise T_w.",
+            )
 
     def _warn_once(self, kind, message):
         if kind not in self._warned_of_:

@@ -18,6 +18,7 @@ __all__ = [
     "check_inputs",
     "check_labels",
     "check_outputs",
+    "check_sample_weight",
 ]
 
 
@@ -106,6 +107,16 @@ def check_labels(y, *, n_rows: int | None = None) -> np.ndarray:
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y.astype(y.dtype.newbyteorder("="), copy=False)
+
+
+def check_sample_weight(sample_weight, *, n_rows: int) -> torch.Tensor:
+    """Return the weights as a tensor of shape (n_rows,), or raise an error that says what is wrong with them."""
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight per row of X.")
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must not be negative, and some weight must be greater than zero.")
+    return torch.from_numpy(weights)
 
 
 def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:

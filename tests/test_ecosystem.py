@@ -1,0 +1,170 @@
+"""LECClassifier among the tools that people put around a classifier."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from cleanlab.classification import CleanLearning
+from cleanlab.filter import find_label_issues
+from conftest import TinyNet, weights
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.pipeline import make_pipeline as make_imblearn_pipeline
+from sklearn import config_context
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import HalvingGridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.noise import SymmetricNoise
+
+SETTINGS = {"eps": 0.1, "lr": 0.05, "max_epochs": 15, "T_w": 3, "batch_size": 32, "verbose": 0, "random_state": 0}
+
+
+@pytest.fixture
+def net():
+    return LECClassifier(TinyNet, **SETTINGS)
+
+
+@pytest.fixture
+def clean(table):
+    return table[0], np.array(["ant", "bee", "cat"])[np.arange(90) % 3]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda net: make_pipeline(StandardScaler(), net),
+        lambda net: CalibratedClassifierCV(net, cv=3),
+        lambda net: VotingClassifier([("net", net), ("linear", LogisticRegression())], voting="soft"),
+        lambda net: StackingClassifier([("net", net), ("linear", LogisticRegression())], cv=3),
+        lambda net: BaggingClassifier(net, n_estimators=3, random_state=0),
+        lambda net: make_imblearn_pipeline(RandomOverSampler(random_state=0), net),
+        lambda net: HalvingGridSearchCV(net, {"M": [1, 2, 3]}, cv=3, min_resources=30, random_state=0),
+    ],
+    ids=["pipeline", "calibrated", "voting", "stacking", "bagging", "imblearn", "halving"],
+)
+def test_tools_around_the_classifier_learn_what_it_learns(net, clean, around):
+    X, y = clean
+
+    fitted = around(net).fit(X, y)
+
+    assert fitted.score(X, y) > 0.9
+    assert np.allclose(fitted.predict_proba(X).sum(axis=1), 1, atol=1e-5)
+    assert set(fitted.predict(X)) <= {"ant", "bee", "cat"}
+
+
+def test_cross_val_predict_gives_probabilities_out_of_fold(net, clean):
+    probabilities = cross_val_predict(net, *clean, cv=3, method="predict_proba")
+
+    assert probabilities.shape == (90, 3)
+    assert (np.array(["ant", "bee", "cat"])[probabilities.argmax(axis=1)] == clean[1]).mean() > 0.8
+
+
+def test_permutation_importance_finds_the_column_that_says_nothing(net, clean):
+    X, y = clean
+
+    importances = permutation_importance(net.fit(X, y), X, y, n_repeats=3, random_state=0).importances_mean
+
+    assert importances.argmin() == 3
+
+
+def test_frames_go_through_a_pipeline_that_puts_out_frames(net, clean):
+    frame = pd.DataFrame(clean[0], columns=list("abcd"))
+    pipeline = make_pipeline(StandardScaler(), net).set_output(transform="pandas").fit(frame, clean[1])
+
+    assert pipeline[-1].feature_names_in_.tolist() == list("abcd")
+
+
+def test_the_html_repr_names_the_classifier(net):
+    assert "LECClassifier" in estimator_html_repr(make_pipeline(StandardScaler(), net))
+
+
+def test_cleanlab_finds_wrong_labels_with_its_probabilities():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16, y[:600]
+    noise = SymmetricNoise(eps=0.1, random_state=0)
+    y_noisy = noise.fit_transform(y)
+    net = LECClassifier(eps=0.1, max_epochs=25, verbose=0, random_state=0)
+
+    issues = find_label_issues(y_noisy, cross_val_predict(net, X, y_noisy, cv=3, method="predict_proba"))
+
+    # One label in ten is wrong; among those that are found, most are.
+    assert noise.noise_mask_[issues].mean() > 0.5
+    assert issues[noise.noise_mask_].mean() > 0.7
+
+
+def test_cleanlabs_clean_learning_goes_around_it(net, clean):
+    X, _ = clean
+    y = np.arange(90) % 3
+
+    cleaned = CleanLearning(net, cv_n_folds=3, seed=0).fit(X, SymmetricNoise(eps=0.1, random_state=0).fit_transform(y))
+
+    assert (cleaned.predict(X) == y).mean() > 0.9
+
+
+def test_weights_of_rows_count_in_the_update_and_not_in_the_vote(table, quick):
+    X, y = table
+    twice = np.where(np.arange(90) < 45, 2.0, 1.0)
+    settings = quick | {"batch_size": -1, "max_epochs": 2}
+
+    weighted = LECClassifier(TinyNet, eps=0.3, **settings).fit(X, y, sample_weight=twice)
+    plain = LECClassifier(TinyNet, eps=0.3, **settings | {"max_epochs": 2}).fit(X, y)
+    ones = LECClassifier(TinyNet, eps=0.3, **settings).fit(X, y, sample_weight=np.ones(90))
+
+    assert torch.allclose(weights(ones), weights(plain), atol=1e-5)
+    assert not torch.allclose(weights(weighted), weights(plain), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["standard", "lnec", "forward", "d2l"])
+def test_rows_of_weight_zero_are_not_learned_from(table, quick, method):
+    X, y = table
+    half = (np.arange(90) < 45).astype(float)
+    wrong = np.where(half > 0, y, (y + 1) % 3)
+    quick = {name: value for name, value in quick.items() if name not in ("M", "T_w")}
+
+    nets = [
+        LECClassifier(TinyNet, method=method, eps=0.0, **quick).fit(X, labels, sample_weight=half)
+        for labels in (y, wrong)
+    ]
+
+    assert torch.allclose(weights(nets[0]), weights(nets[1]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sample_weight", "message"),
+    [
+        (np.ones(5), r"sample_weight.shape == \(5,\), expected \(90,\)"),
+        (-np.ones(90), "sample_weight must not be negative"),
+        (np.zeros(90), "some weight must be greater than zero"),
+        (np.full(90, np.nan), "sample_weight contains NaN"),
+    ],
+)
+def test_bad_weights_are_refused(net, table, sample_weight, message):
+    with pytest.raises(ValueError, match=message):
+        net.fit(*table, sample_weight=sample_weight)
+
+
+def test_weights_are_routed(net, clean):
+    X, y = clean
+    with config_context(enable_metadata_routing=True):
+        routed = net.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        scores = cross_val_score(routed, X, y, cv=3, params={"sample_weight": np.ones(90)})
+
+    assert scores.mean() > 0.8
+
+
+def test_weights_of_a_network_can_be_saved_as_safetensors(net, clean, tmp_path):
+    X, y = clean
+    net.fit(X, y).save_params(f_params=tmp_path / "weights.safetensors", use_safetensors=True)
+
+    other = LECClassifier(TinyNet, module__num_classes=3, classes=["ant", "bee", "cat"], **SETTINGS).initialize()
+    other.load_params(f_params=tmp_path / "weights.safetensors", use_safetensors=True)
+
+    assert np.array_equal(other.predict(X), net.predict(X))

@@ -1,0 +1,121 @@
+"""Anything may happen, but never an error that is not one of the documented ones."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from conftest import TinyNet, weights
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skorch.callbacks import Callback
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.methods import METHODS
+
+LABELS = {
+    "numbers": np.arange(5),
+    "gaps": np.array([-3, 0, 7, 8, 1000]),
+    "words": np.array(["a", "bb", "ccc", "d", "e"]),
+    "floats": np.array([0.0, 1.0, 2.0, 3.0, 4.0]),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n_rows=st.integers(2, 60),
+    n_classes=st.integers(2, 5),
+    labels=st.sampled_from(sorted(LABELS)),
+    method=st.sampled_from(sorted(METHODS)),
+    eps=st.floats(0, 0.99),
+    M=st.one_of(st.integers(1, 4), st.just(np.inf)),
+    T_w=st.integers(0, 4),
+    batch_size=st.integers(1, 70),
+    drop_last=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_any_fit_ends_with_masks_of_the_right_length(
+    n_rows, n_classes, labels, method, eps, M, T_w, batch_size, drop_last, seed
+):
+    M = 2 if METHODS[method].m_must_be_finite and np.isinf(M) else M
+    rng = np.random.RandomState(seed)
+    y = LABELS[labels][np.arange(n_rows) % n_classes]
+    X = rng.normal(size=(n_rows, 3))
+    clf = LECClassifier(
+        method=method, eps=eps, M=M, T_w=T_w, batch_size=batch_size, max_epochs=3, verbose=0, random_state=seed,
+        module__hidden=(4,), iterator_train__drop_last=drop_last,
+    )  # fmt: skip
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(X, y)
+
+    assert clf.clean_mask_.shape == clf.clean_score_.shape == (n_rows,)
+    assert ((clf.clean_score_ >= 0) & (clf.clean_score_ <= 1)).all()
+    assert set(clf.predict(X)) <= set(y)
+    assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_a_class_that_loses_all_its_rows_is_named_once():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(120, 2)).astype(np.float32)
+    y = np.where(X[:, 0] > 0, "right", "left")
+    y[:3] = "rare"
+
+    with pytest.warns(UserWarning, match="no row labelled 'rare' was kept in epoch") as warned:
+        LECClassifier(eps=0.2, max_epochs=12, T_w=4, verbose=0, random_state=0).fit(X, y)
+
+    assert sum("'rare'" in str(w.message) for w in warned) == 1
+
+
+def test_constant_features_do_no_harm(quick):
+    clf = LECClassifier(**quick).fit(np.ones((40, 3)), np.arange(40) % 2)
+
+    assert np.isfinite(clf.predict_proba(np.ones((2, 3)))).all()
+
+
+def test_an_exploding_loss_is_said_and_skipped(table, quick):
+    with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
+        clf = LECClassifier(TinyNet, optimizer=torch.optim.SGD, **quick | {"lr": 1e30}).fit(*table)
+
+    assert len(clf.history) == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore:.*has no effect")
+def test_after_an_interrupt_the_masks_are_those_of_the_last_finished_epoch(table, quick, method):
+    masks = []
+
+    class Interrupt(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            masks.append(net.clean_mask_)
+
+        def on_batch_begin(self, net, batch=None, training=False, **kwargs):
+            if training and len(net.history) == 3 and len(net.history[-1]["batches"]) == 2:
+                raise KeyboardInterrupt
+
+    clf = LECClassifier(TinyNet, method=method, eps=0.4, T_k=2, callbacks=[Interrupt()], **quick).fit(*table)
+
+    assert len(masks) == 2
+    assert np.array_equal(clf.clean_mask_, masks[-1])
+    assert clf.predict(table[0]).shape == (90,)
+    assert weights(clf.set_params(callbacks=None).partial_fit(*table)).isfinite().all()
+
+
+class Failing(torch.utils.data.Dataset):
+    """A data set with one file that cannot be read."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, row):
+        if row == 17:
+            raise OSError("cannot read the image")
+        return torch.ones(4), row % 2
+
+
+def test_a_dataset_that_raises_names_the_row(quick):
+    with pytest.raises(OSError, match="cannot read the image") as caught:
+        LECClassifier(TinyNet, **quick).fit(Failing(), np.arange(40) % 2)
+
+    assert "row 17 of X" in "".join(caught.value.__notes__)
