@@ -92,6 +92,8 @@ def _for_torch(array):
     """Return the array in a type that torch knows; a copy only where it has to be."""
     if array.dtype.kind == "O" or array.dtype == np.longdouble:
         return array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"X has dtype {array.dtype}, which no network can take. Convert it to numbers.")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
