@@ -82,7 +82,9 @@ class LECClassifier(
     checkpoint_dir : str, Path or None, default=None
         A folder for the whole state of the training after each epoch. If ``fit`` finds an unfinished run of the same
         parameters and data there, it goes on with it, and ends bit for bit as if it had never been interrupted; if it
-        finds a finished one, it takes its result; if parameters or data differ, that is an error.
+        finds a finished one, it takes its result; if parameters or data differ, that is an error. One folder for each
+        fit: not for searches, and ``partial_fit`` writes none. Of a Dataset only labels and length are compared,
+        unless it holds arrays.
     criterion : torch loss class, default=torch.nn.CrossEntropyLoss
         Has to be able to give one loss per row with ``reduction="none"``.
     optimizer : torch optimizer class, default=torch.optim.Adam
@@ -141,8 +143,9 @@ class LECClassifier(
     passes to select and then one forward and backward pass per kept row; "forward" trains twice. "lsec" needs a network
     with dropout or noise. The row-wise memory is 8 bytes per row, whatever `M`.
 
-    Votes compare the losses of the criterion without its class weights, which count in the update alone. With an
-    optimizer that evaluates a batch several times, such as LBFGS, each evaluation votes.
+    Class weights go through the criterion, ``criterion__weight=torch.tensor([1.0, 5.0])`` in the order of `classes_`.
+    Votes compare the losses without them; they count in the update alone, as `sample_weight` does. With an optimizer
+    that evaluates a batch several times, such as LBFGS, each evaluation votes.
 
     Filtering is weak where wrong labels resemble each other, as when an annotator confuses two classes throughout:
     use a larger `M` there. ``partial_fit`` goes on with the rows' record as long as it gets the same labels.
@@ -285,7 +288,8 @@ class LECClassifier(
             Labels of any kind. May be None if X is a Dataset that yields (x, y), and otherwise takes the place of the
             labels that the Dataset yields.
         sample_weight : array-like of shape (n_rows,), default=None
-            How much each row counts in the update; which rows are kept does not depend on it.
+            How much each row counts in the update, relative to the others in its batch; which rows are kept does not
+            depend on it.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 
@@ -328,19 +332,19 @@ class LECClassifier(
             criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
             per_row = METHODS[self.method].filters or sample_weight is not None
             check_criterion(criterion, n_classes=len(self.classes_inferred_), per_row=per_row)
-            if sample_weight is not None:
-                self._sample_weight_ = check_sample_weight(sample_weight, n_rows=len(y))
+            weights = None if sample_weight is None else check_sample_weight(sample_weight, n_rows=len(y))
             if from_scratch:
                 self.initialize()
             else:
                 self._adopt_parameters()
             self._warned_of_ = frozenset()
-            if from_scratch and is_fit:
-                self._open_run(X, y)
             try:
+                self._sample_weight_ = weights
+                if from_scratch and is_fit:
+                    self._open_run(X, y)
                 return super().partial_fit(X, y, **fit_params)
             finally:
-                self._whole_ = self._run_ = self._codes_ = self._sample_weight_ = None
+                self._whole_ = self._run_ = self._codes_ = self._sample_weight_ = self._checkpoint_ = None
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

@@ -23,15 +23,16 @@ def batchnorm_in_evaluation(module: nn.Module):
 
 
 @contextmanager
-def one_loss_per_row(criterion: nn.Module):
-    """Let the criterion return one loss per row, without its class weights.
+def one_loss_per_row(criterion: nn.Module, *, weigh_classes: bool = False):
+    """Let the criterion return one loss per row.
 
-    They say how much a class counts in the update; but losses are compared to tell right labels from wrong ones, and an
-    up-weighted class would be left out first.
+    Class weights say how much a class counts in the update. Where losses are compared to tell right labels from wrong
+    ones they are switched off, as an up-weighted class would be left out first.
     """
+    keeps_weights = weigh_classes or class_weights(criterion) is None
     with (
         _attribute_of_all([criterion], "reduction", "none"),
-        nullcontext() if class_weights(criterion) is None else _attribute_of_all([criterion], "weight", None),
+        nullcontext() if keeps_weights else _attribute_of_all([criterion], "weight", None),
     ):
         yield
 

@@ -95,7 +95,7 @@ class NetTrainer:
         """
         callbacks = self.net.callbacks
         if isinstance(callbacks, list):
-            callbacks = [_copy(item) for item in callbacks if _changes_training(item)]
+            callbacks = [_copy(item) for item in callbacks if _changes_updates(item)]
         parameters = self.net.get_params(deep=False) | self.net.method_defaults()
         parameters |= {"method": "standard", "random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
         parameters |= {"callbacks": callbacks, "classes": self.net.classes_inferred_, "checkpoint_dir": None}
@@ -133,7 +133,7 @@ class NetTrainer:
         return linear[-1]
 
 
-def _changes_training(item):
+def _changes_updates(item):
     callback = item[1] if isinstance(item, (tuple, list)) else item
     kinds = (GradientNormClipping, LRScheduler, ParamMapper)
     return isinstance(callback, kinds) or (isinstance(callback, type) and issubclass(callback, kinds))

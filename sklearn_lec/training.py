@@ -41,6 +41,7 @@ class ConsensusTrainingMixin:
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
         passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_", "_codes_", "_sample_weight_"}
+        passing |= {"_checkpoint_", "_random_before_"}
         return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
@@ -154,23 +155,24 @@ class ConsensusTrainingMixin:
                 return self._loss_of_finite_rows(losses, y, X, rows)
             keep = method.keep(losses, rows)
         loss = self._loss_of_kept_rows(outputs, y, keep, rows)
-        if loss is None:
-            return self._no_update(self._row_losses(outputs, y))
-        if not loss.isfinite():
+        if loss is not None and not loss.isfinite():
             tells_rows_apart = hasattr(self.criterion_, "reduction")
             losses = self._row_losses(outputs, y) if tells_rows_apart else loss.detach().expand(1, len(y))
             return self._loss_of_finite_rows(losses, y, X, rows)
         method.kept.add(rows, keep.all(dim=0))
-        return loss
+        return self._no_update(self._row_losses(outputs, y)) if loss is None else loss
 
     def _criterion_loss(self, output, y):
         return super().get_loss(output, y)
 
     def _weighted_loss(self, output, y, *, sample_weight):
+        with one_loss_per_row(self.criterion_, weigh_classes=True):
+            total = (sample_weight * self._criterion_loss(output, y)).sum()
+        if self.criterion_.reduction == "sum":
+            return total
         by_class = class_weights(self.criterion_)
-        weights = sample_weight if by_class is None else sample_weight * by_class[y]
-        with one_loss_per_row(self.criterion_):
-            return (weights * self._criterion_loss(output, y)).sum() / weights.sum()
+        counting = sample_weight * (y != getattr(self.criterion_, "ignore_index", None))
+        return total / (counting if by_class is None else counting * by_class[y]).sum()
 
     @torch.no_grad()
     def _row_losses(self, outputs, y):
@@ -239,12 +241,11 @@ class ConsensusTrainingMixin:
         n_classes = len(self.label_codes_.classes)
         in_training = codes[kept.counts >= 0].bincount(minlength=n_classes) > 0
         lost = in_training & (codes[kept.last].bincount(minlength=n_classes) == 0)
-        if lost.any():
-            names = ", ".join(map(repr, self.label_codes_.classes[lost.cpu().numpy()].tolist()))
+        for label in self.label_codes_.classes[lost.cpu().numpy()].tolist():
             self._warn_once(
-                "class lost",
-                f"no row labelled {names} was kept in epoch {self.method_.epoch}: the network is about to forget that "
-                "class. Lower eps or M, or raise T_w.",
+                ("class lost", label),
+                f"no row labelled {label!r} was kept in epoch {self.method_.epoch}: the network is about to forget "
+                "that class. Lower eps or M, or raise T_w.",
             )
 
     def _warn_once(self, kind, message):

@@ -118,7 +118,7 @@ def check_sample_weight(sample_weight, *, n_rows: int) -> torch.Tensor:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight per row of X.")
     if (weights < 0).any() or not weights.any():
         raise ValueError("sample_weight must not be negative, and some weight must be greater than zero.")
-    return torch.from_numpy(weights)
+    return torch.from_numpy(weights / weights.max())  # only their ratios count, and these fit any precision
 
 
 def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:

@@ -1,25 +1,29 @@
 """A training that survives anything: resumed runs end bit for bit as if they had never been interrupted."""
 
+import hashlib
+import io
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import TinyNet, weights
-from skorch.callbacks import Callback, EarlyStopping, LRScheduler
+from skorch.callbacks import Callback, EarlyStopping, Freezer, LRScheduler
 from skorch.dataset import ValidSplit
-from torch.utils.data import TensorDataset
+from torch.utils.data import TensorDataset, WeightedRandomSampler
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.checkpointing import RunFolder
+from sklearn_lec.checkpointing import RunFolder, digest
 from sklearn_lec.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no effect")
@@ -85,6 +89,116 @@ def test_callbacks_with_a_memory_are_resumed_too(table, tmp_path):
     assert 4 < len(expected.history) < 30
     assert history_of(resumed) == history_of(expected)
     assert torch.equal(weights(resumed), weights(expected))
+
+
+def test_a_random_split_is_drawn_again_as_it_was(table, tmp_path):
+    parameters = settings(train_split=ValidSplit(0.2))
+    expected = LECClassifier(**parameters).fit(*table)
+
+    resumed = interrupted(table, tmp_path, **parameters)
+
+    assert np.array_equal(resumed.clean_score_, expected.clean_score_, equal_nan=True)
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+def test_a_split_that_cannot_be_drawn_again_is_refused(table, tmp_path):
+    rng = np.random.default_rng()
+
+    def split(dataset, y=None, **kwargs):
+        return torch.utils.data.Subset(dataset, rng.permutation(90)[:60].tolist()), None
+
+    with pytest.raises(ValueError, match="train_split holds out other rows"):
+        interrupted(table, tmp_path, **settings(train_split=split))
+
+
+def test_frozen_layers_stay_frozen(table, tmp_path):
+    expected = LECClassifier(**settings(), callbacks=[Freezer("body.1.*", at=2)]).fit(*table)
+
+    resumed = interrupted(table, tmp_path, callbacks=[Freezer("body.1.*", at=2)], epochs=(4,), **settings())
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+def test_arrays_in_the_history_and_in_callbacks_are_resumed(table, tmp_path):
+    class Remember(Callback):
+        def initialize(self):
+            self.seen_ = np.zeros(3, dtype=np.uint8)
+            return self
+
+        def on_epoch_end(self, net, **kwargs):
+            self.seen_ = self.seen_ + 1
+            net.history.record("seen", self.seen_)
+
+    resumed = interrupted(table, tmp_path, callbacks=[Remember()], **settings())
+
+    assert resumed.history[-1, "seen"].tolist() == [7, 7, 7]
+    assert resumed.history[-1, "seen"].dtype == np.uint8
+
+
+def test_what_cannot_be_saved_is_said_in_the_first_epoch(table, tmp_path):
+    class Strange(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            net.history.record("strange", object())
+
+    with pytest.raises(TypeError, match=r"checkpoint_dir cannot save history.*strange, which is a object"):
+        LECClassifier(**settings(), checkpoint_dir=tmp_path, callbacks=[Strange()]).fit(*table)
+
+
+def test_a_checkpoint_executes_no_code(table, tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "exploded",))
+
+    buffer = io.BytesIO()
+    torch.save({"identity": Bomb()}, buffer)
+    content = buffer.getvalue()
+    (tmp_path / "epoch-000001.ckpt").write_bytes(hashlib.sha256(content).digest() + content)
+
+    with pytest.raises(pickle.UnpicklingError):
+        LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
+
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ValidSplit(5), ValidSplit(3)),
+        (partial(TinyNet), partial(TinyNet, 4)),
+        (torch.nn.Sequential(torch.nn.Dropout(0.1)), torch.nn.Sequential(torch.nn.Dropout(0.6))),
+        (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(label_smoothing=0.5)),
+        (lambda x: x + 1, lambda x: x + 2),
+        ([LRScheduler(gamma=0.1)], [LRScheduler(gamma=0.2)]),
+        (TensorDataset(torch.ones(3, 1), torch.ones(3)), TensorDataset(torch.zeros(3, 1), torch.ones(3))),
+        (np.ones(3), np.zeros(3)),
+        (TinyNet, Path),
+    ],
+)
+def test_what_differs_has_another_digest(one, other):
+    assert digest(one) != digest(other)
+    assert digest(one) == digest(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3))),
+        ([torch.ones(3)], [torch.ones(3)]),
+        (np.random.RandomState(0), np.random.RandomState(1)),
+        (TinyNet(), TinyNet()),
+        (WeightedRandomSampler(np.ones(9), 9), WeightedRandomSampler(np.ones(9), 9)),
+    ],
+)
+def test_what_is_the_same_has_the_same_digest(one, same):
+    assert digest(one) == digest(same)
+
+
+@pytest.mark.parametrize("folder", ["", "file"])
+def test_a_folder_that_cannot_be_is_refused_before_training(table, tmp_path, folder):
+    (tmp_path / "file").write_text("not a folder")
+
+    with pytest.raises((ValueError, OSError), match="checkpoint_dir"):
+        LECClassifier(**settings(), checkpoint_dir=folder and tmp_path / folder).fit(*table)
 
 
 def test_a_finished_run_is_taken_as_it_is(table, tmp_path):
@@ -217,9 +331,9 @@ for method in METHODS:
         method=method, eps=0.2, max_epochs=20, T_w=3, M=3, W=4, T_k=4, batch_size=64, random_state=0, verbose=0,
         checkpoint_dir=sys.argv[1] + "/" + method,
     ).fit(X[:300] / 16, y[:300])
-    print(method, flush=True)
-    kept = torch.from_numpy(clf.clean_score_)
-    torch.save([p.detach() for p in clf.module_.parameters()] + [kept], sys.argv[1] + "/" + method + ".result")
+    result = [*clf.module_.state_dict().values(), torch.tensor(clf.clean_score_), torch.tensor(clf.clean_mask_)]
+    result.append(torch.tensor(clf.history[:, "train_loss"], dtype=torch.float64))
+    torch.save(result, sys.argv[1] + "/" + method + ".result")
 """
 
 
@@ -233,19 +347,23 @@ def test_a_process_killed_twenty_times_ends_as_one_that_was_left_in_peace(tmp_pa
 
     peaceful = start(tmp_path / "peace")
     rng, n_kills = random.Random(0), 0
-    while True:
-        process = start(tmp_path / "war")
-        checkpoints = set((tmp_path / "war").rglob("*.ckpt"))
-        while process.poll() is None and set((tmp_path / "war").rglob("*.ckpt")) == checkpoints:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.25))
-        if process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        n_kills += 1
-    assert process.returncode == 0
-    assert peaceful.wait() == 0
+    try:
+        while n_kills < 22:
+            process = start(tmp_path / "war")
+            checkpoints = set((tmp_path / "war").rglob("*.ckpt"))
+            # Every fifth time at a moment that has nothing to do with checkpoints.
+            while n_kills % 5 and process.poll() is None and set((tmp_path / "war").rglob("*.ckpt")) == checkpoints:
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0, 0.25) if n_kills % 5 else rng.uniform(0, 4))
+            if process.poll() is not None:
+                break
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            n_kills += 1
+        assert start(tmp_path / "war").wait(timeout=200) == 0
+        assert peaceful.wait(timeout=200) == 0
+    finally:
+        peaceful.kill()
     assert n_kills >= 20
 
     for method in METHODS:

@@ -115,11 +115,70 @@ def test_weights_of_rows_count_in_the_update_and_not_in_the_vote(table, quick):
     settings = quick | {"batch_size": -1, "max_epochs": 2}
 
     weighted = LECClassifier(TinyNet, eps=0.3, **settings).fit(X, y, sample_weight=twice)
-    plain = LECClassifier(TinyNet, eps=0.3, **settings | {"max_epochs": 2}).fit(X, y)
-    ones = LECClassifier(TinyNet, eps=0.3, **settings).fit(X, y, sample_weight=np.ones(90))
+    plain = LECClassifier(TinyNet, eps=0.3, **settings).fit(X, y)
+    still = [LECClassifier(TinyNet, eps=0.3, lr=0.0, **settings) for _ in range(2)]
+    masks = [net.fit(X, y, sample_weight=weight).clean_mask_ for net, weight in zip(still, [twice, None], strict=True)]
 
-    assert torch.allclose(weights(ones), weights(plain), atol=1e-5)
     assert not torch.allclose(weights(weighted), weights(plain), atol=1e-5)
+    assert np.array_equal(*masks)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        {},
+        {"criterion__reduction": "sum"},
+        {"criterion__weight": torch.tensor([1.0, 5.0, 2.0])},
+        {"criterion__weight": torch.tensor([1.0, 5.0, 2.0]), "criterion__label_smoothing": 0.2},
+        {"criterion__ignore_index": 1},
+    ],
+)
+@pytest.mark.parametrize("size", [1.0, 1e-40, 1e300])
+def test_equal_weights_change_nothing(table, quick, criterion, size):
+    X, y = table
+    quick |= {"optimizer": torch.optim.SGD, "lr": 0.01}
+
+    plain = LECClassifier(TinyNet, eps=0.0, **quick, **criterion).fit(X, y)
+    equal = LECClassifier(TinyNet, eps=0.0, **quick, **criterion).fit(X, y, sample_weight=np.full(90, size))
+
+    assert torch.allclose(weights(plain), weights(equal), atol=1e-5)
+
+
+def test_whole_weights_are_repeated_rows(table, quick):
+    X, y = table
+    counts = np.arange(90) % 3 + 1
+    settings = {name: value for name, value in quick.items() if name not in ("M", "T_w")}
+    settings |= {"method": "standard", "batch_size": -1, "optimizer": torch.optim.SGD}
+
+    weighted = LECClassifier(TinyNet, **settings).fit(X, y, sample_weight=counts)
+    repeated = LECClassifier(TinyNet, **settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+
+    assert torch.allclose(weights(weighted), weights(repeated), atol=1e-5)
+
+
+def test_weights_of_a_fit_that_failed_do_not_count_in_the_next(table, quick):
+    class Broken(TinyNet):
+        def __init__(self, in_features, num_classes):
+            raise RuntimeError("broken")
+
+    X, y = table
+    expected = LECClassifier(TinyNet, **quick).fit(X, y)
+    clf = LECClassifier(Broken, **quick)
+    with pytest.raises(RuntimeError, match="broken"):
+        clf.fit(X, y, sample_weight=np.arange(90))
+
+    clf.set_params(module=TinyNet).fit(X, y)
+
+    assert torch.equal(weights(clf), weights(expected))
+
+
+def test_rows_of_weight_zero_can_be_kept(table, quick):
+    settings = {name: value for name, value in quick.items() if name not in ("M", "T_w")} | {"batch_size": 4}
+    half = (np.arange(90) < 45).astype(float)
+
+    clf = LECClassifier(TinyNet, method="standard", **settings).fit(*table, sample_weight=half)
+
+    assert clf.clean_mask_.all()
 
 
 @pytest.mark.parametrize("method", ["standard", "lnec", "forward", "d2l"])
@@ -153,18 +212,29 @@ def test_bad_weights_are_refused(net, table, sample_weight, message):
 
 def test_weights_are_routed(net, clean):
     X, y = clean
-    with config_context(enable_metadata_routing=True):
-        routed = net.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
-        scores = cross_val_score(routed, X, y, cv=3, params={"sample_weight": np.ones(90)})
+    sums = []
 
+    class Recording(LECClassifier):
+        def partial_fit(self, X, y=None, classes=None, *, sample_weight=None, **fit_params):
+            sums.append(sample_weight.sum())
+            return super().partial_fit(X, y, classes, sample_weight=sample_weight, **fit_params)
+
+    with config_context(enable_metadata_routing=True):
+        routed = Recording(TinyNet, **SETTINGS).set_fit_request(sample_weight=True)
+        routed.set_score_request(sample_weight=False)
+        scores = cross_val_score(routed, X, y, cv=3, params={"sample_weight": np.arange(90)})
+
+    assert sum(sums) == 2 * np.arange(90).sum()
     assert scores.mean() > 0.8
 
 
-def test_weights_of_a_network_can_be_saved_as_safetensors(net, clean, tmp_path):
+@pytest.mark.parametrize("method", ["ltec", "lnec"])
+def test_weights_of_networks_can_be_saved_as_safetensors(net, clean, tmp_path, method):
     X, y = clean
-    net.fit(X, y).save_params(f_params=tmp_path / "weights.safetensors", use_safetensors=True)
+    net.set_params(method=method).fit(X, y).save_params(f_params=tmp_path / "weights.safetensors", use_safetensors=True)
 
-    other = LECClassifier(TinyNet, module__num_classes=3, classes=["ant", "bee", "cat"], **SETTINGS).initialize()
+    other = LECClassifier(TinyNet, method=method, module__num_classes=3, classes=["ant", "bee", "cat"], **SETTINGS)
+    other.initialize()
     other.load_params(f_params=tmp_path / "weights.safetensors", use_safetensors=True)
 
     assert np.array_equal(other.predict(X), net.predict(X))

@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 import torch
@@ -132,6 +133,29 @@ def test_pickle_carries_everything(table, quick, method):
     assert np.array_equal(copy.predict_proba(table[0]), clf.predict_proba(table[0]))
     assert np.array_equal(copy.clean_mask_, clf.clean_mask_)
     assert torch.equal(weights(copy.partial_fit(*table)), weights(clf.partial_fit(*table)))
+
+
+@every_method
+def test_a_half_trained_net_goes_on_after_joblib(table, quick, method, tmp_path):
+    clf = LECClassifier(method=method, eps=0.2, **quick | {"max_epochs": 2}).partial_fit(*table)
+    joblib.dump(clf, tmp_path / "net.joblib")
+
+    copy = joblib.load(tmp_path / "net.joblib").partial_fit(*table)
+
+    assert torch.equal(weights(copy), weights(clf.partial_fit(*table)))
+    assert np.array_equal(copy.clean_score_, clf.clean_score_)
+
+
+@pytest.mark.parametrize("method", ["ltec", "lnec"])
+def test_tensors_of_a_net_are_brought_to_the_device_at_hand(table, quick, method):
+    clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    state = clf.__getstate__()
+
+    # What torch would leave on a GPU that is not there must be in the part that skorch maps to another device.
+    outside = {name: value for name, value in state.items() if isinstance(value, (torch.Tensor, torch.nn.Module))}
+    assert not outside
+    assert "method_" not in state
+    assert "method_" in clf.cuda_dependent_attributes_
 
 
 def test_pickle_does_not_carry_the_training_data(quick):
