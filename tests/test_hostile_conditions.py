@@ -8,6 +8,7 @@ import torch
 from conftest import TinyNet, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import KFold, cross_val_score
 from skorch.callbacks import Callback
 
 from sklearn_lec import LECClassifier
@@ -124,3 +125,44 @@ def test_a_dataset_that_raises_names_the_row(quick):
         LECClassifier(TinyNet, **quick).fit(Failing(), np.arange(40) % 2)
 
     assert "row 17 of X" in "".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda X, folder: X.astype(np.float16),
+        lambda X, folder: X[::-1][::-1],
+        lambda X, folder: np.asfortranarray(X),
+        lambda X, folder: np.repeat(X, 2, axis=1)[:, ::2],
+        lambda X, folder: read_only_memmap(X, folder),
+    ],
+    ids=["float16", "negative strides", "fortran", "strided", "memmap"],
+)
+def test_arrays_are_fitted_as_they_come_and_left_alone(table, quick, tmp_path, made):
+    X, y = made(table[0], tmp_path), table[1]
+    before = np.array(X)
+
+    clf = LECClassifier(TinyNet, **quick).fit(X, y)
+
+    assert clf.predict(X).shape == (90,)
+    assert np.array_equal(X, before)
+
+
+def read_only_memmap(X, folder):
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r")
+
+
+def test_a_fold_with_one_class_only_is_an_error_that_says_so(table, quick):
+    X = table[0][:40]
+    y = np.array([0] * 39 + [1])
+
+    with pytest.raises(ValueError, match="y holds one class only"):
+        cross_val_score(LECClassifier(TinyNet, **quick), X, y, cv=KFold(4), error_score="raise")
+
+
+def test_labels_that_were_never_seen_count_as_errors_in_the_score(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyNet, **quick).fit(X, y)
+
+    assert clf.score(X, np.full(90, 99)) == 0
