@@ -43,6 +43,19 @@ class Pair(TinyNet):
         return super().forward(x), x
 
 
+class PerOutput(nn.Module):
+    reduction = "mean"
+
+    def forward(self, outputs, labels):
+        losses = (outputs - nn.functional.one_hot(labels, 3)) ** 2
+        return losses if self.reduction == "none" else losses.mean()
+
+
+class Flat(TinyNet):
+    def forward(self, x):
+        return super().forward(x)[:, 0]
+
+
 class Endless(IterableDataset):
     def __iter__(self):
         yield X[0], 0
@@ -68,6 +81,9 @@ def corrupt(noise, y=Y):
 
 CASES = [
     ("LECClassifier", 'method="letc"', fit(method="letc"), "ValueError", "did you mean 'ltec'?"),
+    ("LECClassifier", "method=None", fit(method=None), "ValueError", "unknown method None; Methods: standard"),
+    ("LECClassifier", "eps=1.0", fit(eps=1.0), "ValueError", "eps must lie in [0, 1), got 1.0"),
+    ("LECClassifier", "eps=nan", fit(eps=np.nan), "TypeError", "eps must be a number in [0, 1), got nan"),
     ("LECClassifier", "eps=20", fit(eps=20), "ValueError", "for 20 % wrong labels write eps=0.2"),
     ("LECClassifier", "eps=-0.1", fit(eps=-0.1), "ValueError", "eps must lie in [0, 1), got -0.1"),
     ("LECClassifier", 'eps="0.2"', fit(eps="0.2"), "TypeError", "eps must be a number in [0, 1), got '0.2'"),
@@ -75,6 +91,14 @@ CASES = [
     ("LECClassifier", "M=2.5", fit(M=2.5), "ValueError", "M must be a whole number of at least 1, or inf, got 2.5"),
     ("LECClassifier", 'M="5"', fit(M="5"), "TypeError", "M must be a whole number or inf, got '5'"),
     ("LECClassifier", 'M=inf, method="lnec"', fit(M=np.inf, method="lnec"), "ValueError", "M=inf does not fit"),
+    ("LECClassifier", 'M=inf, method="lsec"', fit(M=np.inf, method="lsec"), "ValueError", "M=inf does not fit"),
+    (
+        "LECClassifier",
+        "M=-inf",
+        fit(M=-np.inf),
+        "ValueError",
+        "M must be a whole number of at least 1, or inf, got -inf",
+    ),
     ("LECClassifier", "T_w=-1", fit(T_w=-1), "ValueError", "T_w must be at least 0, got -1"),
     ("LECClassifier", "T_w=1.5", fit(T_w=1.5), "TypeError", "T_w must be a whole number of epochs, got 1.5"),
     ("LECClassifier", "T_k=0", fit(method="co-teaching", T_k=0), "ValueError", "T_k must be at least 1, got 0"),
@@ -110,6 +134,14 @@ CASES = [
         "ValueError",
         "criterion__reduction must not be 'none'",
     ),
+    (
+        "LECClassifier",
+        "criterion with a loss per output",
+        fit(criterion=PerOutput),
+        "ValueError",
+        "returned shape (2, 3) for 2 rows",
+    ),
+    ("LECClassifier", "module that returns a vector", fit(module=Flat), "ValueError", "the module returned outputs of"),
     ("LECClassifier", "module that returns a tuple", fit(module=Pair), "TypeError", "the module returned a tuple"),
     (
         "LECClassifier",
@@ -136,6 +168,15 @@ CASES = [
     ),
     ("LECClassifier", "X and y of different length", fit(y=Y[:20]), "ValueError", "X has 30, y has 20"),
     ("LECClassifier", "empty X", fit(X=X[:0], y=Y[:0]), "ValueError", "0 sample(s)"),
+    (
+        "LECClassifier",
+        "empty Dataset",
+        fit(X=TensorDataset(torch.ones(0, 4), torch.ones(0)), y=None),
+        "ValueError",
+        "the Dataset passed as X is empty",
+    ),
+    ("LECClassifier", "empty dict", fit(X={}), "ValueError", "X is an empty dict"),
+    ("LECClassifier", "NaN in a dict", fit(X={"x": with_value(np.nan)}), "ValueError", "contains NaN"),
     ("LECClassifier", "NaN in X", fit(X=with_value(np.nan)), "ValueError", "contains NaN"),
     ("LECClassifier", "infinity in X", fit(X=with_value(np.inf)), "ValueError", "contains infinity"),
     ("LECClassifier", "1e300 in X", fit(X=with_value(1e300)), "ValueError", "too large for dtype('float32')"),
@@ -144,6 +185,13 @@ CASES = [
     ("LECClassifier", "1-D X", fit(X=X[:, 0]), "ValueError", "Expected 2D array, got 1D array"),
     ("LECClassifier", "complex X", fit(X=X.astype(complex)), "ValueError", "Complex data not supported"),
     ("LECClassifier", "words as X", fit(X=np.full((30, 2), "w")), "ValueError", "not compatible with arrays of"),
+    (
+        "LECClassifier",
+        "categories as X",
+        fit(X=pd.DataFrame({"a": pd.Categorical(["u", "v", "w"] * 10)})),
+        "ValueError",
+        "could not convert string to float",
+    ),
     ("LECClassifier", "dates as X", fit(X=X.astype("datetime64[s]")), "TypeError", "Convert it to numbers"),
     ("LECClassifier", "sparse X", fit(X=sparse.csr_array(X)), "TypeError", "dense data is required"),
     ("LECClassifier", "IterableDataset as X", fit(X=Endless(), y=None), "TypeError", "pass a map-style Dataset"),
