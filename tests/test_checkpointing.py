@@ -328,7 +328,7 @@ torch.set_num_threads(1)
 X, y = load_digits(return_X_y=True)
 for method in METHODS:
     clf = LECClassifier(
-        method=method, eps=0.2, max_epochs=20, T_w=3, M=3, W=4, T_k=4, batch_size=64, random_state=0, verbose=0,
+        method=method, eps=0.2, max_epochs=30, T_w=3, M=3, W=4, T_k=4, batch_size=64, random_state=0, verbose=0,
         checkpoint_dir=sys.argv[1] + "/" + method,
     ).fit(X[:300] / 16, y[:300])
     result = [*clf.module_.state_dict().values(), torch.tensor(clf.clean_score_), torch.tensor(clf.clean_mask_)]
@@ -354,7 +354,7 @@ def test_a_process_killed_twenty_times_ends_as_one_that_was_left_in_peace(tmp_pa
             # Every fifth time at a moment that has nothing to do with checkpoints.
             while n_kills % 5 and process.poll() is None and set((tmp_path / "war").rglob("*.ckpt")) == checkpoints:
                 time.sleep(0.01)
-            time.sleep(rng.uniform(0, 0.25) if n_kills % 5 else rng.uniform(0, 4))
+            time.sleep(rng.uniform(0, 0.1) if n_kills % 5 else rng.uniform(0, 4))
             if process.poll() is not None:
                 break
             process.send_signal(signal.SIGKILL)
