@@ -131,6 +131,12 @@ class ResumableTrainingMixin:
         callbacks = self.callbacks if isinstance(self.callbacks, list) else []
         return parameters | {"callbacks": [callback for callback in callbacks if changes_training(callback)]}
 
+    def _generators(self):
+        """Return the generators of the user's own that rows are drawn with."""
+        arguments = list(self.get_params_for("iterator_train").values())
+        candidates = [*arguments, *(getattr(argument, "generator", None) for argument in arguments)]
+        return [candidate for candidate in candidates if isinstance(candidate, torch.Generator)]
+
     def _state(self):
         return {
             "identity": self._identity_,
@@ -142,6 +148,7 @@ class ResumableTrainingMixin:
             "history": _encode(self.history.to_list(), "history"),
             "callbacks": {name: _callback_state(callback, name) for name, callback in self.callbacks_},
             "random": _encode(global_state(), "random"),
+            "generators": [generator.get_state() for generator in self._generators()],
             "random_before": self._random_before_,
         }
 
@@ -162,6 +169,8 @@ class ResumableTrainingMixin:
         self.history = History(_decode(state["history"]))
         for name, callback in self.callbacks_:
             _restore_callback(callback, state["callbacks"].get(name, {}))
+        for generator, saved in zip(self._generators(), state["generators"], strict=True):
+            generator.set_state(saved.cpu())
         # The split that comes next was drawn at the beginning of the run.
         self._random_before_ = state["random_before"]
         set_global_state(_decode(self._random_before_))
@@ -191,8 +200,8 @@ def _described(value, *, depth):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
         return joblib.hash(np.ascontiguousarray(value))
-    if isinstance(value, np.random.RandomState):
-        return "RandomState"  # the stream that was drawn from it is in the checkpoint
+    if isinstance(value, (np.random.RandomState, torch.Generator)):
+        return type(value).__qualname__  # what has been drawn from it is in the checkpoint
     if isinstance(value, nn.Module):
         plain = {name: part for name, part in vars(value).items() if isinstance(part, (bool, int, float, str))}
         return repr(value), parts(plain), {name: tuple(part.shape) for name, part in value.state_dict().items()}

@@ -111,6 +111,21 @@ def test_a_split_that_cannot_be_drawn_again_is_refused(table, tmp_path):
         interrupted(table, tmp_path, **settings(train_split=split))
 
 
+@pytest.mark.parametrize("name", ["generator", "sampler"])
+def test_generators_of_the_users_own_are_resumed(table, tmp_path, name):
+    def parameters():
+        generator = torch.Generator().manual_seed(5)
+        sampler = WeightedRandomSampler(np.arange(1, 91), 90, generator=generator)
+        return settings(**{f"iterator_train__{name}": generator if name == "generator" else sampler})
+
+    expected = LECClassifier(**parameters()).fit(*table)
+    with pytest.raises(PowerCutError):
+        LECClassifier(**parameters(), checkpoint_dir=tmp_path, callbacks=[PowerCut(4)]).fit(*table)
+    resumed = LECClassifier(**parameters(), checkpoint_dir=tmp_path).fit(*table)
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
 def test_frozen_layers_stay_frozen(table, tmp_path):
     expected = LECClassifier(**settings(), callbacks=[Freezer("body.1.*", at=2)]).fit(*table)
 
