@@ -42,8 +42,9 @@ class NetTrainer:
         self.last_epoch = net.last_epoch_
 
     def check_head(self, layer):
-        """Raise an error if the classifier head cannot be found."""
-        self._head(layer)
+        """Raise an error if the classifier head cannot be found, or takes no part in the network."""
+        with torch.random.fork_rng(devices=[]):  # looking must not change the random numbers of the training
+            list(self.hidden_features(2, layer=layer))
 
     @torch.no_grad()
     def hidden_features(self, n_rows, *, layer):

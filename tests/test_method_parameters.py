@@ -78,8 +78,12 @@ def test_a_loaded_state_is_a_copy():
     ],
 )
 def test_bad_parameters_are_refused_before_training(table, quick, parameters, error, message):
+    clf = LECClassifier(**without(quick, "M", "T_w") | parameters)
+
     with pytest.raises(error, match=message):
-        LECClassifier(**without(quick, "M", "T_w") | parameters).fit(*table)
+        clf.fit(*table)
+
+    assert not clf.history
 
 
 @pytest.mark.parametrize(

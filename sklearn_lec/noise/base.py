@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -113,12 +114,11 @@ def corruption_matrix(codes: np.ndarray, noisy_codes: np.ndarray, n_classes: int
     matrix : ndarray of shape (n_classes, n_classes)
         Each row sums to 1.
     """
-    counts = np.zeros((n_classes, n_classes))
-    np.add.at(counts, (codes, noisy_codes), 1)
+    matrix = confusion_matrix(codes, noisy_codes, labels=range(n_classes), normalize="true")
     # A class without rows has nothing that could be corrupted.
-    empty = counts.sum(axis=1) == 0
-    counts[empty] = np.eye(n_classes)[empty]
-    return counts / counts.sum(axis=1, keepdims=True)
+    empty = matrix.sum(axis=1) == 0
+    matrix[empty] = np.eye(n_classes)[empty]
+    return matrix
 
 
 def n_noisy_rows(n_rows: int, eps: float) -> int:
