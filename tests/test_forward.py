@@ -190,6 +190,19 @@ def test_a_standard_network_that_predicts_nothing_is_an_error_that_says_so():
         estimate_corruption_matrix(np.full((5, 2), np.nan), percentile=97)
 
 
+def test_the_matrix_is_estimated_at_the_percentile_of_the_parameter(table, quick, monkeypatch):
+    percentiles = []
+
+    def record(probabilities, *, percentile):
+        percentiles.append(percentile)
+        return np.eye(3)
+
+    monkeypatch.setattr("sklearn_lec.methods.forward.estimate_corruption_matrix", record)
+    LECClassifier(TinyNet, method="forward", percentile=81, **without(quick, "M", "T_w")).fit(*table)
+
+    assert percentiles == [81]
+
+
 def test_another_percentile_is_estimated_anew(table, quick):
     clf = LECClassifier(TinyNet, method="forward", warm_start=True, **without(quick, "M", "T_w")).fit(*table)
     before = clf.corruption_matrix_
