@@ -6,6 +6,7 @@ import re
 import numpy as np
 from skorch.dataset import get_len
 from torch import nn
+from torch.optim import Adam, AdamW
 from torch.utils.data import Dataset
 
 from sklearn_lec.data import module_arguments, row_shape
@@ -72,6 +73,19 @@ class NetworkBuildingMixin:
         in_committee = self.method_.n_networks > 1
         for name, parameter in super().get_all_learnable_params():
             yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_committee else name, parameter
+
+    def get_params_for_optimizer(self, prefix, named_parameters):
+        """Return the arguments of an optimizer; Adam is fused, unless the user has said how it is to be computed.
+
+        torch's default on the CPU, a dozen operations per tensor, takes up to a fifth of a small network's training.
+        """
+        groups, arguments = super().get_params_for_optimizer(prefix, named_parameters)
+        parameters = [parameter for group in groups[0] for parameter in group["params"]]
+        is_left_open = not arguments.keys() & {"fused", "foreach", "capturable", "differentiable"}
+        can_be_fused = all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in parameters)
+        if getattr(self, prefix, None) in (Adam, AdamW) and is_left_open and can_be_fused:
+            arguments["fused"] = True
+        return groups, arguments
 
     @classmethod
     def method_defaults(cls):

@@ -85,6 +85,9 @@ class LECClassifier(
         finds a finished one, it takes its result; if parameters or data differ, that is an error. One folder for each
         fit: not for searches, and ``partial_fit`` writes none. Of a Dataset only labels and length are compared,
         unless it holds arrays.
+    data_on_device : bool, default=False
+        Whether ``fit`` moves all of X to `device` at once, in the network's precision, and picks batches there: for a
+        GPU whose memory holds X, or float64 on the CPU. Otherwise each batch is moved and cast by itself.
     criterion : torch loss class, default=torch.nn.CrossEntropyLoss
         Has to be able to give one loss per row with ``reduction="none"``.
     optimizer : torch optimizer class, default=torch.optim.Adam
@@ -183,6 +186,7 @@ class LECClassifier(
         lid_layer=None,
         random_state=None,
         checkpoint_dir=None,
+        data_on_device=False,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.Adam,
         lr=0.001,
@@ -203,6 +207,7 @@ class LECClassifier(
         self.lid_layer = lid_layer
         self.random_state = random_state
         self.checkpoint_dir = checkpoint_dir
+        self.data_on_device = data_on_device
         super().__init__(
             module,
             criterion=criterion,
@@ -344,7 +349,9 @@ class LECClassifier(
                     self._open_run(X, y)
                 return super().partial_fit(X, y, **fit_params)
             finally:
-                self._whole_ = self._run_ = self._codes_ = self._sample_weight_ = self._checkpoint_ = None
+                self._whole_ = self._run_ = self._codes_ = self._sample_weight_ = self._checkpoint_ = (
+                    self._on_device_
+                ) = None
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

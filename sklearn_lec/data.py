@@ -52,13 +52,22 @@ class NumberedRows(Dataset):
     collate_fn : callable or None, default=None
         Makes a batch of a list of samples. If None, data in memory is indexed by whole batches, without a call per
         row, and other data goes through torch's own collate function.
+    arrays : tuple (X, y) or None, default=None
+        Stand in for the arrays that the innermost data set holds: the same rows, on another device.
 
     Notes
     -----
     Batches come out whole: a `DataLoader` over this must not collate them again.
     """
 
-    def __init__(self, dataset: Dataset, *, rows: np.ndarray | None = None, collate_fn: Callable | None = None):
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        rows: np.ndarray | None = None,
+        collate_fn: Callable | None = None,
+        arrays: tuple | None = None,
+    ):
         self.dataset = dataset
         self.rows = np.arange(len(dataset)) if rows is None else rows
         self.collate_fn = collate_fn or default_collate
@@ -66,7 +75,7 @@ class NumberedRows(Dataset):
         self.arrays = None
         if collate_fn is None:
             source, self.positions = innermost(dataset)
-            self.arrays = arrays_in_memory(source)
+            self.arrays = arrays_in_memory(source) if arrays is None else arrays
 
     def __len__(self):
         return len(self.dataset)
@@ -120,7 +129,9 @@ class NumberedBatches:
         return self.loader.dataset.dataset
 
 
-def numbered_batches(dataset: Dataset, loader_class: Callable, *, rows: np.ndarray | None, **arguments):
+def numbered_batches(
+    dataset: Dataset, loader_class: Callable, *, rows: np.ndarray | None, arrays: tuple | None = None, **arguments
+):
     """Return an iterator over the batches of a data set that know their row numbers.
 
     Parameters
@@ -128,6 +139,7 @@ def numbered_batches(dataset: Dataset, loader_class: Callable, *, rows: np.ndarr
     dataset : torch Dataset
     loader_class : DataLoader or a subclass
     rows : int array of shape (len(dataset),) or None
+    arrays : tuple (X, y) or None, default=None
         As for `NumberedRows`.
     **arguments
         Those of the loader. A sampler excludes ``shuffle``, and a batch sampler ``batch_size`` too; a batch size of
@@ -143,7 +155,7 @@ def numbered_batches(dataset: Dataset, loader_class: Callable, *, rows: np.ndarr
         arguments.pop("batch_size")
     if arguments.get("batch_size") == -1:
         arguments["batch_size"] = len(dataset)
-    numbered = NumberedRows(dataset, rows=rows, collate_fn=arguments.pop("collate_fn", None))
+    numbered = NumberedRows(dataset, rows=rows, collate_fn=arguments.pop("collate_fn", None), arrays=arrays)
     return NumberedBatches(loader_class(numbered, collate_fn=_as_is, **arguments))
 
 

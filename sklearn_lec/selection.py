@@ -3,12 +3,13 @@
 import math
 from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sklearn_lec.shares import decimal_fraction
 
-__all__ = ["KeptRows", "TemporalConsensus", "small_loss_count", "small_loss_mask"]
+__all__ = ["KeptRows", "TemporalConsensus", "quickest", "small_loss_count", "small_loss_mask", "unanimous"]
 
 
 @lru_cache(maxsize=1024)
@@ -61,10 +62,62 @@ def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
     tensor([False, False,  True,  True])
     """
     count = small_loss_count(losses.shape[-1], eps=eps)
+    smallest = _smallest_by_sorting if losses.shape[-1] <= SORTED_AT_MOST else _smallest_by_threshold
+    return smallest(losses, count)
+
+
+SORTED_AT_MOST = 2048
+"""Up to so many rows one stable sort costs less than the several steps around a threshold."""
+
+
+def _smallest_by_sorting(losses, count):
+    losses = quickest(losses)
+    order = losses.argsort(stable=True)[..., :count]  # NaN comes last
+    mask = losses > math.inf  # False throughout
+    _mark(mask, order)
+    return torch.as_tensor(mask & (abs(losses) < math.inf))
+
+
+def _smallest_by_threshold(losses, count):
+    if count == 0:
+        return torch.zeros_like(losses, dtype=torch.bool)
     finite = losses.isfinite()
-    order = losses.where(finite, math.inf).argsort(dim=-1, stable=True)
-    mask = torch.zeros_like(finite).scatter_(-1, order[..., :count], True)
-    return mask & finite
+    losses = losses.where(finite, math.inf)  # nothing compares to NaN
+    threshold = losses.kthvalue(count, dim=-1, keepdim=True).values
+    below, ties = losses < threshold, losses == threshold
+    return finite & (below | (ties & (ties.cumsum(dim=-1) <= count - below.sum(dim=-1, keepdim=True))))
+
+
+def _mark(mask, positions):
+    if mask.ndim == 1:
+        mask[positions] = True
+    else:
+        for part in zip(mask, positions, strict=True):
+            _mark(*part)
+
+
+def quickest(tensor: Tensor) -> Tensor | np.ndarray:
+    """Return a tensor, as an array on the same memory if it is on the CPU.
+
+    A batch is so small that its bookkeeping costs as much as the calls do, and a call to NumPy costs a fraction of one
+    to torch. What is done with the result has to be written so that both understand it.
+    """
+    on_cpu = tensor.device.type == "cpu" and tensor.dtype != torch.bfloat16
+    return tensor.numpy() if on_cpu else tensor
+
+
+def unanimous(votes: Tensor) -> Tensor:
+    """Return for which rows all voters are True.
+
+    Parameters
+    ----------
+    votes : bool Tensor of shape (n_voters, n_rows)
+
+    Returns
+    -------
+    agreed : bool Tensor of shape (n_rows,)
+    """
+    return votes[0] if len(votes) == 1 else votes.all(dim=0)
 
 
 class TemporalConsensus:
@@ -101,8 +154,9 @@ class TemporalConsensus:
 
     def __init__(self, n_rows: int, *, device="cpu"):
         self.last_miss = torch.zeros(n_rows, dtype=torch.int32, device=device)
+        self._before = None
 
-    def update(self, small: Tensor, rows: Tensor, *, epoch: int, M: float) -> Tensor:
+    def update(self, small: Tensor, rows: Tensor, *, epoch: int, M: float, can_be_taken_back: bool = False) -> Tensor:
         """Take in what `epoch` says of `rows`; return which of them pass.
 
         Parameters
@@ -114,14 +168,24 @@ class TemporalConsensus:
             Counted from 1.
         M : int or inf
             How many epochs have to agree, the current one included.
+        can_be_taken_back : bool, default=False
+            Whether to hold what was known of these rows, until the next update.
 
         Returns
         -------
         agreed : bool Tensor of shape (n_batch,)
         """
-        last_miss = self.last_miss[rows].masked_fill_(~small, epoch)
-        self.last_miss[rows] = last_miss
-        return (last_miss == 0) | (epoch - last_miss >= M)
+        table, small, rows = quickest(self.last_miss), quickest(small), quickest(rows)
+        last_miss = table[rows]
+        self._before = (rows, last_miss + 0) if can_be_taken_back else None
+        last_miss[~small] = epoch
+        table[rows] = last_miss
+        return torch.as_tensor(last_miss <= max(epoch - M, 0))
+
+    def take_back(self) -> None:
+        """Forget the last update."""
+        rows, last_miss = self._before
+        quickest(self.last_miss)[rows] = last_miss
 
 
 class KeptRows:
@@ -158,7 +222,8 @@ class KeptRows:
 
     def add(self, rows: Tensor, kept: Tensor | bool) -> None:
         """Note that the epoch under way learned from those of `rows` where `kept` is True."""
-        self.current[rows] |= kept
+        current, rows = quickest(self.current), quickest(rows)
+        current[rows] |= kept if isinstance(kept, bool) else quickest(kept)
 
     def close_epoch(self, *, filtering: bool) -> int:
         """End the epoch under way and return how many rows it kept; only filtering epochs enter the score."""
@@ -170,6 +235,11 @@ class KeptRows:
         self.last, self.current = self.current, self.last
         self.current.zero_()
         return int(self.last.sum())
+
+    @property
+    def last_share(self) -> float:
+        """The share of the training rows that the last filtering epoch kept; 1 before there was one."""
+        return int(self.last.sum()) / int((self.counts >= 0).sum()) if self.n_epochs else 1.0
 
     @property
     def score(self) -> Tensor:

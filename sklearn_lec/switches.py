@@ -4,8 +4,17 @@ from contextlib import contextmanager, nullcontext
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.conv import _ConvNd
 
-__all__ = ["batchnorm_in_evaluation", "class_weights", "mend_batchnorm", "one_loss_per_row", "untracked_batchnorm"]
+__all__ = [
+    "batchnorm_in_evaluation",
+    "class_weights",
+    "has_convolutions",
+    "label_to_ignore",
+    "mend_batchnorm",
+    "one_loss_per_row",
+    "untracked_batchnorm",
+]
 
 
 @contextmanager
@@ -42,11 +51,22 @@ def class_weights(criterion: nn.Module) -> Tensor | None:
     return dict(criterion.named_buffers()).get("weight")
 
 
+def label_to_ignore(criterion: nn.Module) -> int | None:
+    """Return the label with which the criterion can be told to pass over a row; None if it knows none."""
+    knows_one = type(criterion) in (nn.CrossEntropyLoss, nn.NLLLoss) and criterion.ignore_index < 0
+    return criterion.ignore_index if knows_one else None
+
+
 def mend_batchnorm(module: nn.Module) -> None:
     """Start running statistics afresh where a batch that was not finite has spoilt them."""
     for layer in _batchnorm_layers(module):
         if layer.running_mean is not None and not (layer.running_mean + layer.running_var).isfinite().all():
             layer.reset_running_stats()
+
+
+def has_convolutions(module: nn.Module) -> bool:
+    """Return whether a network is one of those whose time goes into its rows, and hardly into calls and updates."""
+    return any(isinstance(layer, _ConvNd) for layer in module.modules())
 
 
 def _batchnorm_layers(module):

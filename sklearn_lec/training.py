@@ -1,47 +1,36 @@
-"""The training step with its filter: votes, kept rows, the update on them, and what can go wrong in between."""
+"""The epochs of a training: rows that are recognised, batches that know them, records and warnings."""
 
 import warnings
-from functools import partial
 
 import joblib
 import torch
 from skorch.dataset import get_len, unpack_data
-from torch import Tensor
 from torch.utils.data import Subset
 
-from sklearn_lec.data import finite_rows, matching, numbered_batches, rows_within, take
-from sklearn_lec.switches import (
-    batchnorm_in_evaluation,
-    class_weights,
-    mend_batchnorm,
-    one_loss_per_row,
-    untracked_batchnorm,
-)
+from sklearn_lec.data import arrays_in_memory, innermost, matching, numbered_batches, rows_within
+from sklearn_lec.filtering import FilteredLossMixin, per_network
+from sklearn_lec.switches import batchnorm_in_evaluation, has_convolutions, untracked_batchnorm
 from sklearn_lec.trainer import NetTrainer
-from sklearn_lec.validation import check_outputs
 
 __all__ = ["ConsensusTrainingMixin"]
 
+APART_BELOW = 0.5
+"""The share of kept rows below which the vote has a pass of its own: with backward passes of about twice a forward one
+that takes 1 + 3 * share instead of 3 passes. See benchmarks/speed."""
 
-class ConsensusTrainingMixin:
-    """Give a skorch classifier the training step of a `Method`.
 
-    The filter sits in ``get_loss``, below everything that skorch and its mixins put around a step: the outputs come
-    in, the method decides on the rows, and the loss of the kept rows goes out.
-    """
+class ConsensusTrainingMixin(FilteredLossMixin):
+    """Give a skorch classifier the training of a `Method`, epoch by epoch."""
 
-    _rows_ = None
-    _fit_params_ = {}
-    _kept_in_epoch_ = None
     _whole_ = None
+    _on_device_ = None
     _warned_of_ = frozenset()
     _codes_ = None
-    _sample_weight_ = None
 
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
         passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_", "_codes_", "_sample_weight_"}
-        passing |= {"_checkpoint_", "_random_before_"}
+        passing |= {"_checkpoint_", "_random_before_", "_fetched_loss_", "_on_device_"}
         return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
@@ -54,9 +43,23 @@ class ConsensusTrainingMixin:
                 f"train_split returned a {type(dataset_train).__name__} whose rows cannot be traced back to X. It must "
                 "return the data set it was given, or a torch.utils.data.Subset of it."
             )
+        self._on_device_ = self._put_on_device() if self.data_on_device else None
         self._recognise_rows(rows, y)
         self.method_.before_training(NetTrainer(self, dataset_train, X=X, y=y, fit_params=fit_params))
         return dataset_train, dataset_valid
+
+    def _put_on_device(self):
+        """Return X, on the device and in the precision of the network, and y."""
+        arrays = arrays_in_memory(innermost(self._whole_)[0])
+        in_the_way = {"num_workers", "pin_memory", "collate_fn"} & self.get_params_for("iterator_train").keys()
+        if arrays is None or in_the_way:
+            reason = f"iterator_train__{min(in_the_way)} is set" if in_the_way else "X is a Dataset that loads its rows"
+            raise ValueError(
+                f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
+                "Leave data_on_device False, or pass arrays or tensors and plain batches."
+            )
+        X, y = arrays
+        return matching(X, self.module_), y
 
     def _recognise_rows(self, rows, y):
         """Let the method go on with its record if these rows are those that it knows, and else begin a new one."""
@@ -90,7 +93,9 @@ class ConsensusTrainingMixin:
 
     def _batches(self, dataset, loader_class, arguments):
         arguments = {"batch_size": self.batch_size} | arguments
-        return numbered_batches(dataset, loader_class, rows=rows_within(dataset, self._whole_), **arguments)
+        rows = rows_within(dataset, self._whole_)
+        arrays = None if rows is None else self._on_device_
+        return numbered_batches(dataset, loader_class, rows=rows, arrays=arrays, **arguments)
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
         """Run an epoch; a training epoch is announced to the method, and its kept rows are recorded."""
@@ -100,6 +105,7 @@ class ConsensusTrainingMixin:
         training_set = iterator.dataset
         self.method_.begin_epoch()
         self._kept_in_epoch_ = None
+        self._selects_apart_ = self._apart_is_cheaper()
         if self.method_.scope == "epoch" and self.method_.n_votes:
             iterator = self._over_kept_rows(iterator, fit_params)
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
@@ -114,6 +120,14 @@ class ConsensusTrainingMixin:
                 "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size.",
             )
 
+    def _apart_is_cheaper(self):
+        """Whether to vote in a pass without gradients, and to run another one over the kept rows alone."""
+        method = self.method_
+        votes_on_each_batch = method.filtering and method.n_votes > 0 and method.scope == "batch"
+        if not (votes_on_each_batch and method.keeps_alike and has_convolutions(self.module_)):
+            return False
+        return min(1 - method.eps, method.kept.last_share) < APART_BELOW
+
     def train_step(self, batch, **fit_params):
         """Train on a batch that knows its row numbers."""
         self._rows_, self._fit_params_ = getattr(batch, "rows", None), fit_params
@@ -121,10 +135,20 @@ class ConsensusTrainingMixin:
             step = super().train_step(batch, **fit_params)
         finally:
             self._rows_, self._fit_params_ = None, {}
-        return step | {"loss": step["loss"].detach() / self.method_.n_networks}
+            (loss, value), self._fetched_loss_ = self._fetched_loss_, (None, None)
+        # skorch asks for the number, which in a step that went as usual is on the host already.
+        n_networks = self.method_.n_networks
+        is_known = step["loss"] is loss
+        return step | {"loss": torch.tensor(value / n_networks) if is_known else step["loss"].detach() / n_networks}
 
     def infer(self, x, **fit_params):
         """Run the network on a batch, brought to its device and precision."""
+        if self._rows_ is None or not self._selects_apart_:
+            return self._infer(x, **fit_params)
+        with torch.no_grad(), untracked_batchnorm(self.module_):
+            return self._infer(x, **fit_params)
+
+    def _infer(self, x, **fit_params):
         x = matching(x, self.module_)
         try:
             return super().infer(x, **fit_params)
@@ -134,96 +158,6 @@ class ConsensusTrainingMixin:
                 raise
             with batchnorm_in_evaluation(self.module_):
                 return super().infer(x, **fit_params)
-
-    def get_loss(self, y_pred, y_true, X=None, training=False):
-        """Return the loss: in a training step that of the kept rows summed over networks, else the mean."""
-        y_true = self.label_codes_(y_true, known=training)
-        check_outputs(y_pred, n_rows=len(y_true), n_classes=len(self.label_codes_.classes))
-        y_true = y_true.to(y_pred.device)
-        if training and self._rows_ is not None:
-            return self._filtered_loss(y_pred, y_true, X, self._rows_.to(y_pred.device))
-        return torch.stack([self._criterion_loss(output, y_true) for output in _per_network(y_pred)]).mean()
-
-    def _filtered_loss(self, y_pred, y, X, rows):
-        method, outputs = self.method_, _per_network(y_pred)
-        keep = torch.ones(1, len(y), dtype=torch.bool, device=y.device)
-        if self._kept_in_epoch_ is not None:
-            keep = self._kept_in_epoch_[rows].unsqueeze(dim=0)
-        elif method.scope == "batch" and method.n_votes:
-            losses = self._votes(outputs, y, X)
-            if not losses.isfinite().all():
-                return self._loss_of_finite_rows(losses, y, X, rows)
-            keep = method.keep(losses, rows)
-        loss = self._loss_of_kept_rows(outputs, y, keep, rows)
-        if loss is not None and not loss.isfinite():
-            tells_rows_apart = hasattr(self.criterion_, "reduction")
-            losses = self._row_losses(outputs, y) if tells_rows_apart else loss.detach().expand(1, len(y))
-            return self._loss_of_finite_rows(losses, y, X, rows)
-        method.kept.add(rows, keep.all(dim=0))
-        return self._no_update(self._row_losses(outputs, y)) if loss is None else loss
-
-    def _criterion_loss(self, output, y):
-        return super().get_loss(output, y)
-
-    def _weighted_loss(self, output, y, *, sample_weight):
-        with one_loss_per_row(self.criterion_, weigh_classes=True):
-            total = (sample_weight * self._criterion_loss(output, y)).sum()
-        if self.criterion_.reduction == "sum":
-            return total
-        by_class = class_weights(self.criterion_)
-        counting = sample_weight * (y != getattr(self.criterion_, "ignore_index", None))
-        return total / (counting if by_class is None else counting * by_class[y]).sum()
-
-    @torch.no_grad()
-    def _row_losses(self, outputs, y):
-        with one_loss_per_row(self.criterion_):
-            return torch.stack([self._criterion_loss(output, y) for output in outputs])
-
-    @torch.no_grad()
-    def _votes(self, outputs, y, X):
-        # The pass that is trained on votes too; further ones must not move batch norm's running statistics, to which
-        # this batch, wrong labels and all, has contributed once already.
-        losses = [self._row_losses(outputs, y)]
-        with untracked_batchnorm(self.module_):
-            for _ in range(self.method_.n_votes - 1):
-                losses.append(self._row_losses(_per_network(self.infer(X, **self._fit_params_)), y))
-        return torch.cat(losses)
-
-    def _loss_of_kept_rows(self, outputs, y, keep, rows):
-        kept_rows = [mask.nonzero().flatten() for mask in keep]  # once for all networks if the mask is the same
-        kept_rows = kept_rows * len(outputs) if len(keep) == 1 else kept_rows
-        loss = None
-        for output, kept in zip(outputs, kept_rows, strict=True):
-            if len(kept) == 0:
-                continue
-            # Where nothing is left out, the step is bit for bit the one of skorch.
-            outputs_and_labels = (output, y) if len(kept) == len(y) else (output[kept], y[kept])
-            criterion = self._criterion_loss
-            if self._sample_weight_ is not None:
-                weights = self._sample_weight_.to(output)[rows[kept]]
-                if not weights.any():
-                    continue
-                criterion = partial(self._weighted_loss, sample_weight=weights)
-            part = self.method_.loss(criterion, *outputs_and_labels)
-            loss = part if loss is None else loss + part
-        return loss
-
-    def _loss_of_finite_rows(self, losses, y, X, rows):
-        finite = finite_rows(losses, X)
-        bad = ~finite if not finite.all() else torch.ones_like(finite)  # if no row stands out, none can be trusted
-        self._warn_of_losses(rows[bad])
-        mend_batchnorm(self.module_)
-        if self.method_.scope == "batch" and self.method_.n_votes:
-            self.method_.keep(losses[:, bad], rows[bad])  # a vote against them, which the method may remember
-        if bad.all():
-            return self._no_update(losses)
-        # A second pass without the bad rows, because even with weight zero they would turn the gradient into NaN.
-        X = take(X, finite)
-        return self._filtered_loss(self.infer(X, **self._fit_params_), y[finite], X, rows[finite])
-
-    def _no_update(self, losses):
-        """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""
-        return (losses[losses.isfinite()].mean() * self.method_.n_networks).requires_grad_()
 
     def _warn_of_losses(self, rows):
         named = ", ".join(map(str, rows[:5].tolist())) + (", ..." if len(rows) > 5 else "")
@@ -263,7 +197,7 @@ class ConsensusTrainingMixin:
             for batch in self.every_row_in_order(dataset):
                 X, y = unpack_data(batch)
                 y_pred = self.infer(X, **fit_params)
-                losses.append(self._row_losses(_per_network(y_pred), self.label_codes_(y).to(y_pred.device)))
+                losses.append(self._row_losses(per_network(y_pred), self.label_codes_(y).to(y_pred.device)))
                 rows.append(batch.rows.to(y_pred.device))
         losses, rows = torch.cat(losses, dim=1), torch.cat(rows)
         finite = losses.isfinite().all(dim=0)
@@ -278,8 +212,7 @@ class ConsensusTrainingMixin:
         positions = kept.cpu().numpy()[rows_within(dataset, self._whole_)].nonzero()[0]
         over_kept_rows = self.get_iterator(Subset(dataset, positions), training=True) if len(positions) else ()
         # An epoch without batches would leave skorch's callbacks without a loss or a prediction to look at.
-        return over_kept_rows if len(over_kept_rows) else iterator
-
-
-def _per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
-    return y_pred.unbind(dim=1) if y_pred.ndim == 3 else (y_pred,)
+        if not len(over_kept_rows):
+            return iterator
+        self._kept_in_epoch_ = None  # no batch has a row to be left out
+        return over_kept_rows

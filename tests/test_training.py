@@ -27,6 +27,7 @@ def plain_skorch(X, y, *, max_epochs, batch_size, module, **kwargs):
         max_epochs=max_epochs,
         batch_size=batch_size,
         train_split=None,
+        optimizer__fused=True,  # as is our default for Adam
         iterator_train__shuffle=True,
         verbose=0,
         **kwargs,
@@ -39,7 +40,13 @@ def test_standard_ends_with_the_weights_of_plain_skorch(table, quick, module):
 
     ours = LECClassifier(module, method="standard", **quick, callbacks__linear_decay=None).fit(X, y)
     theirs = plain_skorch(
-        X, y, max_epochs=3, batch_size=16, module=module, module__in_features=4, module__num_classes=3
+        X,
+        y,
+        max_epochs=3,
+        batch_size=16,
+        module=module,
+        module__in_features=4,
+        module__num_classes=3,
     )
 
     assert torch.equal(weights(ours), weights(theirs))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sklearn_lec.selection import KeptRows, small_loss_mask
+from sklearn_lec.selection import KeptRows, small_loss_mask, unanimous
 
 __all__ = ["ConsensusMethod", "Method", "Trainer"]
 
@@ -72,6 +72,8 @@ class Method:
     "epoch", which then runs over the kept rows alone (Algorithm 2)."""
     n_networks = 1
     """How many networks are trained side by side."""
+    keeps_alike = True
+    """Whether all networks learn from the same rows."""
     filters = False
     """Whether the method leaves rows out, so that it has to compare the losses of rows."""
     m_must_be_finite = False
@@ -108,6 +110,9 @@ class Method:
         keep : bool Tensor of shape (n_networks, n_rows), or (1, n_rows) if it is the same for all
         """
         raise NotImplementedError(f"{type(self).__name__} has n_votes > 0, so it must define keep")
+
+    def take_back_vote(self) -> None:
+        """Forget what the last call to `keep` said of its rows: some losses turned out not to be finite."""
 
     def loss(self, criterion: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of one network on the rows that it keeps.
@@ -205,4 +210,4 @@ class ConsensusMethod(Method):
         -------
         agreed : bool Tensor of shape (n_rows,)
         """
-        return votes.all(dim=0)
+        return unanimous(votes)

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from sklearn_lec.methods.base import ConsensusMethod
-from sklearn_lec.selection import TemporalConsensus
+from sklearn_lec.selection import TemporalConsensus, unanimous
 
 __all__ = ["LTEC"]
 
@@ -20,7 +20,12 @@ class LTEC(ConsensusMethod):
 
     def agreement(self, votes: Tensor, rows: Tensor) -> Tensor:
         """Return the rows in the current set and in those of the ``M - 1`` epochs before."""
-        return self.consensus.update(votes.all(dim=0), rows, epoch=self.epoch, M=self.M)
+        in_batches = self.scope == "batch"
+        return self.consensus.update(unanimous(votes), rows, epoch=self.epoch, M=self.M, can_be_taken_back=in_batches)
+
+    def take_back_vote(self) -> None:
+        """Forget what the last vote said of its rows."""
+        self.consensus.take_back()
 
     def start(self, n_rows: int, **record) -> None:
         """Forget all rows, their streaks included."""
