@@ -14,12 +14,9 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from skorch.callbacks import EpochScoring
-from skorch.dataset import Dataset
-from skorch.helper import predefined_split
 
+from benchmarks.measuring import measurements
 from sklearn_lec import LECClassifier
-from sklearn_lec.callbacks import LabelQuality
 from sklearn_lec.methods import METHODS
 from sklearn_lec.noise import AsymmetricNoise, SymmetricNoise
 
@@ -43,13 +40,6 @@ epochs, T_w = 10, M = 5, eps as in the noise. Made by `python -m benchmarks.digi
 """
 
 
-def mean_network_accuracy(net, X, y):
-    """Return the accuracy averaged over the networks, as the paper does for methods with several."""
-    outputs = torch.cat(list(net.forward_iter(X)))
-    predicted = outputs.argmax(dim=-1).reshape(len(y), -1).numpy()
-    return float((net.classes_[predicted] == np.asarray(y)[:, None]).mean())
-
-
 def run(noise_name, method, seed, epochs):
     torch.set_num_threads(1)
     X, y = load_digits(return_X_y=True)
@@ -65,11 +55,7 @@ def run(noise_name, method, seed, epochs):
         max_epochs=epochs,
         random_state=seed,
         verbose=0,
-        train_split=predefined_split(Dataset(X_test, y_test)),
-        callbacks=[
-            LabelQuality(y_train),
-            EpochScoring(mean_network_accuracy, name="accuracy", lower_is_better=False),
-        ],
+        **measurements(X_test, y_test, y_true=y_train),
     ).fit(X_train, y_noisy)
     accuracy = classifier.history[:, "accuracy"]
     return {

@@ -1,0 +1,121 @@
+"""The tables and figures of the paper: ``python -m benchmarks list``, ``run`` and ``report``."""
+
+import argparse
+import difflib
+import importlib.util
+import sys
+from pathlib import Path
+
+from benchmarks.cost import UNITS, hours
+from benchmarks.experiments import EXPERIMENTS
+from benchmarks.files import FolderInUseError
+from benchmarks.running import Workers, cells_of, leave_on_signals, run
+from benchmarks.scales import SCALES, load_scale
+
+OUT = Path("results")
+N_NAMED = 5
+"""How many cells are named that failed for the same reason."""
+
+
+def main(arguments=None):
+    options = _parser().parse_args(arguments)
+    return options.command(options)
+
+
+def _list(options):
+    print(f"{'':10}" + "".join(f"{scale:>22}" for scale in SCALES))
+    for name, experiments in [(e.name, [e]) for e in EXPERIMENTS.values()] + [("all", list(EXPERIMENTS.values()))]:
+        columns = []
+        for scale in map(load_scale, SCALES):
+            cells = cells_of(experiments, scale)
+            columns.append(f"{len(cells):>7}, {_cost(hours(cells, scale), UNITS[scale.name]):>13}")
+        title = EXPERIMENTS[name].title if name in EXPERIMENTS else "Every cell once"
+        print(f"{name:10}" + "".join(columns) + f"  {title}")
+    return 0
+
+
+def _cost(hours, unit):
+    if hours == 0:
+        return "-"
+    return f"{hours:.1f} {unit} h" if hours >= 0.1 else f"{3600 * hours:.0f} {unit} s"
+
+
+def _run(options):
+    names = list(EXPERIMENTS) if "all" in options.experiments else list(dict.fromkeys(options.experiments))
+    leave_on_signals()
+    try:
+        problems = run(
+            [EXPERIMENTS[name] for name in names],
+            load_scale(options.scale),
+            out=options.out,
+            seeds=options.seeds,
+            data_home=options.data_home,
+            workers=Workers(options.jobs, options.backend, options.scheduler, options.device),
+        )
+    except FolderInUseError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for why in dict.fromkeys(problem.why for problem in problems):
+        concerned = [problem.what for problem in problems if problem.why == why]
+        more = [f"and {len(concerned) - N_NAMED} more"] if len(concerned) > N_NAMED else []
+        print("", *concerned[:N_NAMED], *more, why, sep="\n", file=sys.stderr)
+    if problems:
+        print(f"\n{len(problems)} problem(s), see above. What is finished is in {options.out}.", file=sys.stderr)
+        return 1
+    if importlib.util.find_spec("benchmarks.report"):
+        return _report(options)
+    return 0
+
+
+def _report(options):
+    from benchmarks.report import write_report
+
+    print(write_report(options.out))
+    return 0
+
+
+def _experiment(name):
+    if name != "all" and name not in EXPERIMENTS:
+        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise argparse.ArgumentTypeError(
+            f"unknown experiment {name!r}; {hint}Tables and figures: {', '.join(EXPERIMENTS)}, or all."
+        )
+    return name
+
+
+def _positive(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}.")
+    return int(text)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The tables and figures of the paper.")
+    commands = parser.add_subparsers(required=True)
+
+    command = commands.add_parser("list", help="tables and figures, how many trainings they are, and what they cost")
+    command.set_defaults(command=_list)
+
+    command = commands.add_parser("run", help="do what is missing, then write the report")
+    command.add_argument(
+        "experiments", nargs="+", type=_experiment, metavar="NAME", help="table2, figure3, ...; or all"
+    )
+    command.add_argument("--scale", choices=SCALES, default="cpu", help="default: cpu")
+    command.add_argument("--jobs", type=_positive, default=2, help="trainings side by side, one core each; default: 2")
+    command.add_argument("--seeds", type=_positive, help="default: what the scale says")
+    command.add_argument("--data-home", help="where data sets lie; default: scikit-learn's folder")
+    command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
+    command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
+    command.add_argument("--scheduler", help="address of a Dask scheduler; default: a cluster of --jobs processes here")
+    command.add_argument("--device", default="cpu", help="cpu or cuda; default: cpu")
+    command.set_defaults(command=_run)
+
+    command = commands.add_parser("report", help="write the report of a run folder")
+    command.add_argument("out", type=Path, nargs="?", default=OUT, help=f"default: {OUT}")
+    command.set_defaults(command=_report)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""What one job of the benchmarks is: a cell, and the name it goes by."""
+
+from dataclasses import asdict, dataclass
+
+from sklearn_lec.methods import METHODS
+
+__all__ = ["CLEANLAB", "Cell"]
+
+CLEANLAB = "cleanlab"
+"""Stands for cleanlab's ``CleanLearning`` around the network that is trained in the ordinary way."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One training: a method on data with noise, with one seed, at one scale.
+
+    Cells that differ only in what their method does not use are the same cell, so that tables and figures share them.
+
+    Parameters
+    ----------
+    scale : {"smoke", "cpu", "paper"}
+    data : str
+        A data set, or ``"data+external"`` for open-set noise.
+    noise : str
+        Kind and percentage: ``"sym-20"``, ``"asym-40"``, ``"open-20"``, ``"semantic-40"``; or ``"clean"``.
+    method : str
+        One of `sklearn_lec.methods.METHODS`, or `CLEANLAB`.
+    seed : int
+    M : int, "inf" or None, default=None
+        None where the method does not use it.
+    eps_factor : float, default=1.0
+        The noise ratio that the method is told, as a multiple of the true one.
+    network : str or None, default=None
+        None for the one that the scale prescribes for the data.
+    """
+
+    scale: str
+    data: str
+    noise: str
+    method: str
+    seed: int
+    M: int | str | None = None
+    eps_factor: float = 1.0
+    network: str | None = None
+
+    def __post_init__(self):
+        used = METHODS[self.method].parameters if self.method != CLEANLAB else ()
+        if "M" not in used:
+            object.__setattr__(self, "M", None)
+        if "eps" not in used:
+            object.__setattr__(self, "eps_factor", 1.0)
+
+    @property
+    def noise_kind(self) -> str:
+        """``"sym"``, ``"asym"``, ``"open"``, ``"semantic"`` or ``"clean"``."""
+        return self.noise.partition("-")[0]
+
+    @property
+    def noise_ratio(self) -> float:
+        """The true share of wrong labels."""
+        return int(self.noise.partition("-")[2] or 0) / 100
+
+    @property
+    def name(self) -> str:
+        """A name that tells this cell from all others and can be the name of a file."""
+        parts = [self.scale, self.data, self.noise, self.method]
+        parts += [f"M{self.M}"] if self.M is not None else []
+        parts += [f"eps{self.eps_factor}"] if self.eps_factor != 1 else []
+        parts += [self.network] if self.network is not None else []
+        return "_".join([*parts, f"seed{self.seed}"])
+
+    def as_dict(self) -> dict:
+        """Return the fields, as they stand in a record."""
+        return asdict(self)

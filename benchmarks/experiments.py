@@ -1,0 +1,191 @@
+"""The tables and figures of the paper, each as rows (data and noise) by columns (methods and their settings)."""
+
+from dataclasses import dataclass, replace
+
+from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.scales import Scale
+
+__all__ = ["EXPERIMENTS", "Column", "Experiment", "Row"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table, a panel of a figure: the data and the noise in its labels."""
+
+    data: str
+    noise: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Row":
+        """Read ``"data/noise"``."""
+        return cls(*text.split("/"))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, a line of a figure: a method with its settings, and the title it goes by."""
+
+    title: str
+    method: str
+    M: int | str | None = None
+    eps_factor: float = 1.0
+    network: str | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure of the paper.
+
+    Parameters
+    ----------
+    name : str
+        ``"table2"``, ``"figureA1"``.
+    title : str
+        What it shows.
+    rows : tuple of Row
+        Those of the paper; a scale may have others.
+    columns : tuple of Column
+    beyond : tuple of Column, default=()
+        Columns that the paper does not have; they stand at the scales "smoke" and "cpu".
+    shows : {"accuracy", "clean accuracy", "complexity", "precision", "small-loss precision", "recall", "matrices",
+            "examples"}
+        What is reported of the cells: final and peak accuracy in a table, curves over epochs in a figure.
+    """
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    beyond: tuple[Column, ...] = ()
+    shows: str = "accuracy"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table and not a figure."""
+        return self.name.startswith("table")
+
+    def rows_at(self, scale: Scale) -> tuple[Row, ...]:
+        """Return the rows that a scale runs."""
+        if self.name in scale.rows:
+            return tuple(map(Row.parse, scale.rows[self.name]))
+        return tuple(dict.fromkeys(replace(row, data=scale.stand_in(row.data)) for row in self.rows))
+
+    def columns_at(self, scale: Scale) -> tuple[Column, ...]:
+        """Return the columns that a scale runs."""
+        return self.columns if scale.name == "paper" else self.columns + self.beyond
+
+    def cells(self, scale: Scale, seeds: int | None = None) -> list[Cell]:
+        """Return the trainings that the experiment is made of.
+
+        Parameters
+        ----------
+        scale : Scale
+        seeds : int or None, default=None
+            How many seeds; None for as many as the scale says for the data.
+
+        Returns
+        -------
+        cells : list of Cell
+        """
+        return [
+            self.cell(scale, row, column, seed)
+            for row in self.rows_at(scale)
+            for column in self.columns_at(scale)
+            for seed in range(scale.seeds(row.data) if seeds is None else seeds)
+        ]
+
+    def cell(self, scale: Scale, row: Row, column: Column, seed: int) -> Cell:
+        """Return the training of one row, column and seed."""
+        M = column.M if column.M is not None else scale.M(row.noise)
+        return Cell(scale.name, row.data, row.noise, column.method, seed, M, column.eps_factor, network=column.network)
+
+
+RANDOM_NOISES = ("sym-20", "sym-60", "asym-20", "asym-40")
+CIFAR_10 = tuple(Row("cifar-10", noise) for noise in RANDOM_NOISES)
+ALL_DATA = tuple(Row(data, noise) for data in ("mnist", "cifar-10", "cifar-100") for noise in RANDOM_NOISES)
+OPEN_SET = ("cifar-10+cifar-100", "cifar-10+imagenet-32", "cifar-100+svhn")
+
+ENSEMBLES = (
+    Column("Self-training", "self-training"),
+    Column("LNEC", "lnec"),
+    Column("LSEC", "lsec"),
+    Column("LTEC", "ltec"),
+)
+COMPARED = (
+    Column("Standard", "standard"),
+    Column("D2L", "d2l"),
+    Column("Forward", "forward"),
+    Column("Co-teaching", "co-teaching"),
+    Column("LTEC", "ltec"),
+    Column("LTEC-full", "ltec-full"),
+)
+WITH_CLEANLAB = (Column("cleanlab", CLEANLAB),)
+BY_M = (
+    Column("M=1", "self-training"),
+    *(Column(f"M={M}", "ltec", M=M) for M in (3, 5, 7, 9)),
+    Column("M=∞", "ltec", M="inf"),
+)
+BY_ESTIMATE = tuple(
+    Column(f"{title}, {label}", method, eps_factor=factor)
+    for title, factor in (("under (0.9 eps)", 0.9), ("correct (eps)", 1.0), ("over (1.1 eps)", 1.1))
+    for label, method in (("Co-teaching", "co-teaching"), ("LTEC", "ltec"))
+)
+WITH_RESNET = (
+    Column("Standard (ResNet)", "standard", network="resnet20"),
+    Column("LTEC (ResNet)", "ltec", network="resnet20"),
+)
+LTEC_ALONE = (Column("LTEC", "ltec"),)
+TEMPORAL = (Column("LTEC", "ltec"), Column("LTEC-full", "ltec-full"))
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment("table1", "Self-training and three LECs, random label noise", CIFAR_10, ENSEMBLES),
+        Experiment("table2", "Different algorithms, random label noise", ALL_DATA, COMPARED, WITH_CLEANLAB),
+        Experiment(
+            "table3",
+            "Different algorithms, open-set noise",
+            tuple(Row(data, noise) for data in OPEN_SET for noise in ("open-20", "open-40")),
+            COMPARED,
+        ),
+        Experiment(
+            "table4",
+            "Different algorithms, semantic noise",
+            tuple(Row(d, n) for d in ("cifar-10", "cifar-100") for n in ("semantic-20", "semantic-40")),
+            COMPARED,
+        ),
+        Experiment("table5", "LTEC by the number of networks used for filtering", CIFAR_10, BY_M),
+        Experiment("table6", "Co-teaching and LTEC with estimates of the noise ratio", CIFAR_10, BY_ESTIMATE),
+        Experiment("table7", "Standard and LTEC with ResNet-20", CIFAR_10, WITH_RESNET),
+        Experiment(
+            "tableA2",
+            "Ordinary training on clean labels",
+            tuple(Row(data, "clean") for data in ("mnist", "cifar-10", "cifar-100")),
+            (Column("Test accuracy", "standard"),),
+            shows="clean accuracy",
+        ),
+        Experiment("tableA3", "Complexity: parameters, forward and backward passes", (), (), shows="complexity"),
+        Experiment(
+            "figure1", "Label precision of Self-training and three LECs", CIFAR_10, ENSEMBLES, shows="precision"
+        ),
+        Experiment(
+            "figure2",
+            "Label precision of LTEC's small-loss rows, and of their intersection over epochs",
+            CIFAR_10,
+            LTEC_ALONE,
+            shows="small-loss precision",
+        ),
+        Experiment("figure3", "Test accuracy of different algorithms", ALL_DATA, COMPARED),
+        Experiment("figure4", "Label precision of different algorithms", ALL_DATA, COMPARED, shows="precision"),
+        Experiment("figure5", "Recall of LTEC and LTEC-full", CIFAR_10, TEMPORAL, shows="recall"),
+        Experiment(
+            "figureA1",
+            "Corruption matrices",
+            tuple(Row("cifar-10", noise) for noise in ("sym-20", "asym-20", "semantic-20")),
+            (),
+            shows="matrices",
+        ),
+        Experiment("figureA2", "Clean and noisy examples", (Row("cifar-10", "semantic-20"),), (), shows="examples"),
+        Experiment("figureA3", "Recall of LTEC by the number of networks", CIFAR_10, BY_M, shows="recall"),
+    )
+}

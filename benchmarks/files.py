@@ -1,0 +1,78 @@
+"""Files that are there whole or not at all, and a lock that says who is at work in a folder."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks; there, two runs in one folder are the user's to avoid
+    fcntl = None
+
+__all__ = ["FolderInUseError", "sole_use", "taking_part", "write_whole"]
+
+
+class FolderInUseError(Exception):
+    """Another process is at work in the folder."""
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file under another name, and give it its own when it is complete and on the disk."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    with temporary.open("wb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    temporary.replace(file)
+
+
+@contextlib.contextmanager
+def sole_use(folder: Path, *, patience: float = 10.0):
+    """Be the only run in `folder`, but let its own workers in.
+
+    Workers hold the lock together with their run. Those of a run that was killed take a moment to notice; they are
+    waited for, so that no training is ever in two hands.
+
+    Parameters
+    ----------
+    folder : Path
+    patience : float, default=10.0
+        Seconds to wait for others.
+
+    Raises
+    ------
+    FolderInUseError
+        If others are still there when the patience is over.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a+") as file:
+        if fcntl is not None:
+            deadline = time.monotonic() + patience
+            while not _lock(file, exclusive=True):
+                if time.monotonic() > deadline:
+                    raise FolderInUseError(
+                        f"another run, or a worker of one, is at work in {folder}. Wait until it is done, end it, or "
+                        "use another --out."
+                    )
+                time.sleep(0.1)
+            _lock(file, exclusive=False)
+        yield
+
+
+@contextlib.contextmanager
+def taking_part(folder: Path):
+    """Work in `folder` as one of the workers of the run that has it."""
+    with (folder / ".lock").open("a+") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def _lock(file, *, exclusive):
+    try:
+        fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,75 @@
+"""What is measured in every epoch of a benchmark: accuracy on clean test labels, and the quality of what was kept."""
+
+import math
+
+import numpy as np
+import torch
+from skorch.callbacks import Callback, EpochScoring
+from skorch.dataset import Dataset
+from skorch.helper import predefined_split
+
+from sklearn_lec.callbacks import LabelQuality
+from sklearn_lec.metrics import label_precision_score
+
+__all__ = ["SmallLossPrecision", "mean_network_accuracy", "measurements"]
+
+
+def mean_network_accuracy(net, X, y) -> float:
+    """Return the accuracy averaged over the networks, as the paper does for methods with several."""
+    outputs = torch.cat(list(net.forward_iter(X)))
+    predicted = outputs.argmax(dim=-1).reshape(len(y), -1).numpy()
+    return float((net.classes_[predicted] == np.asarray(y)[:, None]).mean())
+
+
+class SmallLossPrecision(Callback):
+    """Record, per epoch, the label precision of the rows whose loss was small in that epoch alone.
+
+    Writes ``small_loss_precision`` into the history: NaN in epochs without a vote, and for methods that do not remember
+    which losses were small.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        The right label of each row of X.
+    """
+
+    def __init__(self, y_true):
+        self.y_true = y_true
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        """Compare the given labels with the right ones."""
+        self.noise_mask_ = np.asarray(self.y_true) != np.asarray(y)
+
+    def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        """Record the precision."""
+        method, precision = net.method_, math.nan
+        consensus = getattr(method, "consensus", None)
+        if consensus is not None and method.n_votes:
+            small = (consensus.last_miss != method.epoch).cpu().numpy()
+            precision = label_precision_score(small, self.noise_mask_)
+        net.history.record("small_loss_precision", precision)
+
+
+def measurements(X_test, y_test, *, y_true=None) -> dict:
+    """Return the parameters that let a classifier measure itself in every epoch.
+
+    Parameters
+    ----------
+    X_test, y_test : array-like of n_test rows
+        Rows with right labels that take no part in training; ``accuracy`` in the history is measured on them.
+    y_true : array-like of shape (n_rows,) or None, default=None
+        The right label of each row of the training set, for ``label_precision``, ``label_recall`` and
+        ``small_loss_precision``; None leaves them out.
+
+    Returns
+    -------
+    parameters : dict
+        ``train_split`` and ``callbacks`` of `LECClassifier`.
+    """
+    callbacks = [("accuracy", EpochScoring(mean_network_accuracy, name="accuracy", lower_is_better=False))]
+    if y_true is not None:
+        callbacks += [
+            ("label_quality", LabelQuality(y_true)),
+            ("small_loss_precision", SmallLossPrecision(y_true)),
+        ]
+    return {"train_split": predefined_split(Dataset(X_test, y_test)), "callbacks": callbacks}

@@ -1,0 +1,110 @@
+"""What Figures A1 and A2 show of the noise itself, kept in the run folder so that a report needs no data.
+
+``OUT/figureA1-<scale>.json`` has ``panels``, a list of ``{"data", "noise", "class_names", "matrix"}``; ``matrix`` is
+the share of each true class (row) that bears each label (column).
+
+``OUT/figureA2-<scale>.npz`` has ``images``, float32 in [0, 1] of shape (2, 10, channels, height, width), clean rows
+first, then noisy ones; their ``y_true`` and ``y_noisy``, int64 of shape (2, 10); ``class_names``; ``data``; ``noise``.
+
+Both have ``settings``, those of each row as text, by which a file is known to be out of date.
+"""
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import sources
+from benchmarks.cells import Cell
+from benchmarks.experiments import Experiment, Row
+from benchmarks.files import write_whole
+from benchmarks.scales import Scale
+from sklearn_lec.noise.base import corruption_matrix
+
+__all__ = ["SHOWS", "cell_behind", "is_current", "picture_file", "read_examples", "read_matrices", "write_picture"]
+
+N_EXAMPLES = 10
+SHOWS = {"matrices": "json", "examples": "npz"}
+"""What figures of the noise show, and in which kind of file it is kept."""
+
+
+def cell_behind(scale: Scale, row: Row) -> Cell:
+    """Return a cell that has the noisy data of a row; the first seed stands for all."""
+    return Cell(scale.name, row.data, row.noise, "standard", seed=0)
+
+
+def picture_file(experiment: Experiment, scale: Scale, out: Path) -> Path:
+    """Return the file of a figure that shows the noise."""
+    return Path(out) / f"{experiment.name}-{scale.name}.{SHOWS[experiment.shows]}"
+
+
+def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
+    """Return whether the file of a figure is there, made with the settings as they are now."""
+    file = picture_file(experiment, scale, out)
+    if not file.exists():
+        return False
+    content = json.loads(file.read_text()) if experiment.shows == "matrices" else read_examples(file)
+    return str(content["settings"]) == _settings(experiment, scale)
+
+
+def write_picture(experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path) -> None:
+    """Write the file of a figure that shows the noise: ``shows`` is "matrices" or "examples"."""
+    content = {"matrices": _matrices, "examples": _examples}[experiment.shows]
+    settings = _settings(experiment, scale)
+    write_whole(picture_file(experiment, scale, out), content(experiment, scale, data_home, out, settings))
+
+
+def read_matrices(file: Path) -> list[dict]:
+    """Return the panels of Figure A1; ``matrix`` as an ndarray."""
+    return [panel | {"matrix": np.array(panel["matrix"])} for panel in json.loads(file.read_text())["panels"]]
+
+
+def read_examples(file: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of Figure A2, by name."""
+    with np.load(file) as arrays:
+        return dict(arrays)
+
+
+def _settings(experiment, scale):
+    cells = [cell_behind(scale, row) for row in experiment.rows_at(scale)]
+    return json.dumps([[cell.name, scale.settings(cell)] for cell in cells], sort_keys=True)
+
+
+def _matrices(experiment, scale, data_home, out, settings):
+    panels = []
+    for row in experiment.rows_at(scale):
+        noisy, clean = _data_of(row, scale, data_home, out)
+        matrix = corruption_matrix(noisy.y_clean, noisy.y_noisy, len(clean.class_names))
+        panel = {"data": row.data, "noise": row.noise, "class_names": clean.class_names}
+        panels.append(panel | {"matrix": matrix.round(5).tolist()})
+    return json.dumps({"settings": settings, "panels": panels}).encode()
+
+
+def _examples(experiment, scale, data_home, out, settings):
+    (row,) = experiment.rows_at(scale)
+    noisy, clean = _data_of(row, scale, data_home, out)
+    rng = np.random.RandomState(0)
+    drawn = [
+        rng.choice(np.flatnonzero(mask), N_EXAMPLES, replace=False) for mask in (~noisy.noise_mask, noisy.noise_mask)
+    ]
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        images=clean.X_train[np.stack(drawn)],
+        y_true=noisy.y_clean[np.stack(drawn)],
+        y_noisy=noisy.y_noisy[np.stack(drawn)],
+        class_names=clean.class_names,
+        data=row.data,
+        noise=row.noise,
+        settings=settings,
+    )
+    return buffer.getvalue()
+
+
+def _data_of(row, scale, data_home, out):
+    """Return the noisy rows, and the clean ones as they were before whitening."""
+    cell = cell_behind(scale, row)
+    settings = scale.settings(cell)
+    noisy = sources.noisy(cell, settings, data_home, out=out)
+    return noisy, sources.load(cell.data, settings | {"whitening": False}, data_home)

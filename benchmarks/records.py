@@ -1,0 +1,81 @@
+"""Finished cells, one line of JSON each, in ``OUT/cells.jsonl``: a line is there whole or does not count."""
+
+import json
+import os
+from pathlib import Path
+
+from benchmarks.cells import Cell
+
+__all__ = ["RecordsFile", "cell_of", "read_records"]
+
+NAME = "cells.jsonl"
+
+
+class RecordsFile:
+    """The file of finished cells, open for more. Only one process at a time may have it open.
+
+    Parameters
+    ----------
+    out : Path
+        The run folder. A line that was cut off when a run was killed is dropped from the file.
+    """
+
+    def __init__(self, out: Path):
+        self.file = out / NAME
+        self.file.touch()
+        lines, whole = _read(self.file)
+        os.truncate(self.file, whole)
+        self._latest = {cell_of(record): record for record in lines}
+
+    def has(self, cell: Cell, settings: dict) -> bool:
+        """Return whether the cell is done, with these settings."""
+        return cell in self._latest and self._latest[cell]["settings"] == settings
+
+    def append(self, record: dict) -> None:
+        """Write a record; when this returns, it is on the disk."""
+        line = json.dumps(record, allow_nan=False) + "\n"
+        with self.file.open("ab", buffering=0) as file:
+            file.write(line.encode())
+            os.fsync(file.fileno())
+        self._latest[cell_of(record)] = record
+
+
+def read_records(out: Path) -> list[dict]:
+    """Return the record of each finished cell; the newest one, if settings have changed and it was run again.
+
+    Parameters
+    ----------
+    out : Path
+        The run folder.
+
+    Returns
+    -------
+    records : list of dict
+        In the order in which the cells were finished first.
+    """
+    file = Path(out) / NAME
+    return list({cell_of(record): record for record in _read(file)[0]}.values()) if file.exists() else []
+
+
+def cell_of(record: dict) -> Cell:
+    """Return the cell that a record is about."""
+    return Cell(**{name: record[name] for name in Cell.__dataclass_fields__})
+
+
+def _read(file):
+    """Return the records, and the length in bytes of the lines that are whole."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    records, whole = [], 0
+    for number, line in enumerate(lines, 1):
+        try:
+            if not line.endswith(b"\n"):
+                break
+            records.append(json.loads(line))
+        except ValueError as error:
+            if number == len(lines):
+                break
+            raise ValueError(
+                f"line {number} of {file} is damaged: {error}. Delete that line to run its cell again."
+            ) from error
+        whole += len(line)
+    return records, whole

@@ -1,0 +1,263 @@
+"""Run cells through joblib, here or on a Dask cluster; keep what is finished, whatever happens to the rest."""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+from benchmarks import pictures, sources
+from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.experiments import Experiment
+from benchmarks.files import sole_use, taking_part
+from benchmarks.progress import Progress
+from benchmarks.records import RecordsFile
+from benchmarks.scales import Scale
+from benchmarks.training import forget_checkpoints, train
+
+__all__ = ["Problem", "Workers", "cells_of", "leave_on_signals", "run"]
+
+N_LINES = 12
+"""Lines of a traceback that are shown."""
+
+_one_at_a_time = threading.Lock()
+
+
+class Problem(NamedTuple):
+    """What could not be done, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where the trainings run.
+
+    Parameters
+    ----------
+    jobs : int, default=1
+        How many processes side by side; not used with `scheduler`.
+    backend : {"loky", "dask"}, default="loky"
+    scheduler : str or None, default=None
+        Address of a Dask scheduler, whose workers see the run folder and the data under the same paths as this
+        process. None starts a Dask cluster of `jobs` processes here.
+    device : str, default="cpu"
+    """
+
+    jobs: int = 1
+    backend: str = "loky"
+    scheduler: str | None = None
+    device: str = "cpu"
+
+    @contextlib.contextmanager
+    def started(self):
+        """Start the workers; yield a `joblib.Parallel` and their number."""
+        # One task at a time and no batches of them: what is finished is handed over at once.
+        parallel = partial(joblib.Parallel, batch_size=1, return_as="generator_unordered")
+        if self.backend == "loky":
+            try:
+                with joblib.parallel_config("loky", initializer=_follow, initargs=(os.getpid(),)):
+                    yield parallel(n_jobs=self.jobs), self.jobs
+            finally:
+                # reuse=True: whatever its settings, the one that is there; another would be waited for.
+                get_reusable_executor(reuse=True).shutdown(kill_workers=True)
+            return
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise ImportError('Dask is not installed; pip install "sklearn-lec[dask]" brings it.') from error
+        local = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None}
+        with Client(self.scheduler) if self.scheduler else Client(**local) as client:
+            n_workers = len(client.nthreads())
+            with joblib.parallel_config(backend="dask"):
+                yield parallel(n_jobs=-1), n_workers
+
+
+class Outcome(NamedTuple):
+    """How a job ended: with a result, or with the end of a traceback."""
+
+    key: Any
+    result: Any
+    error: str | None
+
+
+def cells_of(experiments: list[Experiment], scale: Scale, seeds: int | None = None) -> list[Cell]:
+    """Return the cells of experiments, each once, in the order of the experiments; within one, cleanlab's last."""
+    cells = [
+        cell
+        for experiment in experiments
+        for cell in sorted(experiment.cells(scale, seeds), key=lambda cell: cell.method == CLEANLAB)
+    ]
+    return list(dict.fromkeys(cells))
+
+
+def run(
+    experiments: list[Experiment],
+    scale: Scale,
+    *,
+    out: Path,
+    seeds: int | None = None,
+    data_home: str | None = None,
+    workers: Workers | None = None,
+) -> list[Problem]:
+    """Do what is missing of experiments.
+
+    Parameters
+    ----------
+    experiments : list of Experiment
+    scale : Scale
+    out : Path
+        The run folder: finished cells, pictures of the noise, checkpoints.
+    seeds : int or None, default=None
+        How many seeds; None for as many as the scale says.
+    data_home : str or None, default=None
+        Where data sets lie; None for the place of `sklearn_lec.datasets`.
+    workers : Workers or None, default=None
+        None for one process, this one.
+
+    Returns
+    -------
+    problems : list of Problem
+        Empty if all is done.
+    """
+    workers = workers or Workers()
+    out = Path(out).resolve()  # workers may have another working directory
+    with sole_use(out):
+        records = RecordsFile(out)
+        wanted = {cell: scale.settings(cell) for cell in cells_of(experiments, scale, seeds)}
+        missing = {cell: settings for cell, settings in wanted.items() if not records.has(cell, settings)}
+        for cell in wanted.keys() - missing.keys():
+            forget_checkpoints(out, cell)  # of a run that was killed just after it had written the record
+        drawn = [e for e in experiments if e.shows in pictures.SHOWS and not pictures.is_current(e, scale, out)]
+        behind = {e: [pictures.cell_behind(scale, row) for row in e.rows_at(scale)] for e in drawn}
+        unavailable = _unavailable({cell.data for cell in chain(missing, *behind.values())}, data_home)
+        missing = {cell: settings for cell, settings in missing.items() if cell.data not in unavailable}
+        drawn = [e for e in drawn if all(cell.data not in unavailable for cell in behind[e])]
+        problems = [
+            Problem(f"{data} is missing; cells skipped: {sum(cell.data == data for cell in wanted)}", why)
+            for data, why in unavailable.items()
+        ]
+        if missing or drawn:
+            job = _Job(scale, out, data_home, workers)
+            semantic = {c for c in chain(missing, *(behind[e] for e in drawn)) if c.noise_kind == "semantic"}
+            problems += job.do(missing, drawn, semantic, records)
+        return problems
+
+
+def leave_on_signals() -> None:
+    """Let SIGINT and SIGTERM end this process at once; its workers follow, and the next run goes on from there."""
+    # Not by an exception, which could strike joblib or skorch anywhere: a run has to survive being killed anyway.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+
+
+def _leave(number, frame):
+    os.write(sys.stderr.fileno(), b"\nStopped; run again to go on.\n")
+    os._exit(128 + number)
+
+
+@dataclass(frozen=True)
+class _Job:
+    scale: Scale
+    out: Path
+    data_home: str | None
+    workers: Workers
+
+    def do(self, missing, drawn, semantic, records):
+        with self.workers.started() as (parallel, n_workers):
+            problems = self._prepare(parallel, semantic)
+            problems += self._train(parallel, missing, records, n_workers)
+            return problems + self._draw(parallel, drawn)
+
+    def _prepare(self, parallel, semantic):
+        """Train the networks that semantic noise rests on before cells that share them ask for them."""
+        where = {"out": self.out, "device": self.workers.device}
+        jobs = {}
+        for cell in semantic:
+            settings = self.scale.settings(cell)
+            for number in range(settings["semantic_networks"]):
+                job = partial(sources.prepare, cell, settings, self.data_home, number=number, **where)
+                jobs[f"semantic noise of {cell.data}, network {number}"] = job
+        return [Problem(o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
+
+    def _train(self, parallel, missing, records, n_workers):
+        where = {"data_home": self.data_home, "out": self.out, "device": self.workers.device}
+        jobs = {cell: partial(train, cell, settings, **where) for cell, settings in missing.items()}
+        problems = []
+        with Progress(missing, out=self.out, n_workers=n_workers) as progress:
+            for cell, record, error in _run_jobs(parallel, jobs, out=self.out):
+                if error:
+                    problems.append(Problem(cell.name, error))
+                    progress.finished(cell, "failed")
+                else:
+                    records.append(record)
+                    forget_checkpoints(self.out, cell)
+                    progress.finished(cell, f"accuracy {record['accuracy'][-1]:.3f} in {record['seconds']:.0f} s")
+        return problems
+
+    def _draw(self, parallel, drawn):
+        where = {"data_home": self.data_home, "out": self.out}
+        jobs = {e.name: partial(pictures.write_picture, e, self.scale, **where) for e in drawn}
+        return [Problem(o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
+
+
+def _unavailable(names, data_home):
+    """Return what is said of the data sets that cannot be had."""
+    reasons = {}
+    for name in sorted(names):
+        try:
+            sources.check_available(name, data_home)
+        except sources.DataMissingError as error:
+            reasons[name] = str(error)
+    return reasons
+
+
+def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Outcome]:
+    if not jobs:
+        return
+    tasks = (joblib.delayed(_attempt)(key, job, out=out) for key, job in jobs.items())
+    left = dict(jobs)
+    try:
+        with contextlib.closing(parallel(tasks)) as outcomes:
+            for outcome in outcomes:
+                del left[outcome.key]
+                yield outcome
+    except BrokenProcessPool:
+        why = "a worker was killed, perhaps for want of memory. Run again, with fewer --jobs, to go on."
+        for key in left:
+            yield Outcome(key, None, why)
+
+
+def _attempt(key, job, *, out):
+    """Do a job in a worker; an exception is part of the outcome."""
+    # Random numbers come from the generators of the process, so that two trainings must not share it.
+    with _one_at_a_time, taking_part(out):
+        try:
+            return Outcome(key, job(), None)
+        except Exception:
+            return Outcome(key, None, "\n".join(traceback.format_exc().splitlines()[-N_LINES:]))
+
+
+def _follow(parent):
+    """Leave signals from the terminal to the process that started this one, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_without, args=(parent,), daemon=True).start()
+
+
+def _exit_without(parent):
+    while os.getppid() == parent:
+        time.sleep(0.1)
+    os._exit(1)

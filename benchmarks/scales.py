@@ -1,0 +1,107 @@
+"""How large the benchmarks are run: the settings of each scale, read from ``scales.toml``."""
+
+import difflib
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from benchmarks.cells import CLEANLAB, Cell
+from sklearn_lec.methods import METHODS
+
+__all__ = ["SCALES", "Scale", "digest", "load_scale"]
+
+FILE = Path(__file__).with_name("scales.toml")
+SCALES = ("smoke", "cpu", "paper")
+
+USED_BY_METHODS = ("T_k", "W", "percentile")
+"""Settings that belong to those methods alone which name them among their parameters."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One of the scales, and what it makes of the paper's experiments.
+
+    Parameters
+    ----------
+    name : {"smoke", "cpu", "paper"}
+    table : mapping
+        The table of the scale in ``scales.toml``.
+    """
+
+    name: str
+    table: MappingProxyType
+
+    @property
+    def rows(self) -> dict[str, list[str]]:
+        """Rows that replace those of the paper, as ``"data/noise"``, by name of the experiment."""
+        return self.table.get("rows", {})
+
+    def stand_in(self, data: str) -> str:
+        """Return the data set that is used in place of `data`."""
+        if "stand_in" not in self.table:
+            return data
+        external = f"+{self.table['external_stand_in']}" if "+" in data else ""
+        return self.table["stand_in"] + external
+
+    def seeds(self, data: str) -> int:
+        """Return with how many seeds each training on `data` is run."""
+        return self._of_data(data).get("seeds", self.table["seeds"])
+
+    def M(self, noise: str) -> int:  # noqa: N802
+        """Return how many have to agree under `noise`."""
+        return self.table["M"].get(noise.partition("-")[0], self.table["M"]["default"])
+
+    def settings(self, cell: Cell) -> dict:
+        """Return all that the training of a cell depends on beside the cell itself.
+
+        Parameters
+        ----------
+        cell : Cell
+
+        Returns
+        -------
+        settings : dict
+            ``network`` and ``network_arguments``; ``epochs``, ``warm_up``, ``batch_size``, ``lr``; ``decay_start`` or
+            ``lr_drops``, the schedule; ``train_rows``, ``test_rows``, ``whitening``; and, where they matter,
+            ``T_k``, ``W``, ``percentile``, ``semantic_networks`` and ``cleanlab_folds``.
+        """
+        settings = self.table["settings"] | self._of_data(cell.data)
+        if cell.network is not None:
+            settings |= {"network": cell.network, "network_arguments": {}} | self.table["network"][cell.network]
+        used = METHODS[cell.method].parameters if cell.method != CLEANLAB else ()
+        unused = {name for name in USED_BY_METHODS if name not in used} | {"seeds"}
+        unused |= {"semantic_networks"} if cell.noise_kind != "semantic" else set()
+        unused |= {"cleanlab_folds"} if cell.method != CLEANLAB else set()
+        unused |= {"decay_start"} if "lr_drops" in settings else set()
+        return {name: settings[name] for name in sorted(settings) if name not in unused}
+
+    def _of_data(self, data):
+        return self.table.get("data", {}).get(data.partition("+")[0], {})
+
+
+@cache
+def load_scale(name: str) -> Scale:
+    """Return the scale of that name.
+
+    Parameters
+    ----------
+    name : {"smoke", "cpu", "paper"}
+
+    Returns
+    -------
+    scale : Scale
+    """
+    if name not in SCALES:
+        close = difflib.get_close_matches(str(name), SCALES, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"unknown scale {name!r}; {hint}Scales: {', '.join(SCALES)}.")
+    return Scale(name, MappingProxyType(tomllib.loads(FILE.read_text())[name]))
+
+
+def digest(settings: dict) -> str:
+    """Return eight letters that tell settings from others, for the name of a folder."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,0 +1,101 @@
+"""Semantic noise that is made once: networks trained on clean labels, their predictions kept in the run folder.
+
+``OUT/semantic/<name>_<settings>/<number>.npy`` holds what one network predicts for all training rows, float32 of shape
+(n_rows, n_classes). Every ratio of noise, every method and every seed reads the same files.
+"""
+
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from benchmarks.classifiers import classifier, fit_whole
+from benchmarks.files import write_whole
+from benchmarks.scales import digest
+from sklearn_lec.noise import SemanticNoise
+
+__all__ = ["clean_predictions", "semantic_noise"]
+
+FIRST_SEED = 1000
+"""Away from the seeds of the cells: the networks that choose the noise are not the ones that are tested on it."""
+
+NOT_FOR_CLEAN_TRAINING = {"warm_up", "T_k", "W", "percentile", "cleanlab_folds", "semantic_networks"}
+
+
+class StoredPredictions(BaseEstimator):
+    """A trained classifier of which only the predictions for the training rows are left."""
+
+    def __init__(self, probabilities, classes):
+        self.probabilities = probabilities
+        self.classes = classes
+
+    def __sklearn_clone__(self):
+        return self
+
+    @property
+    def classes_(self):
+        """The labels, in the order of the columns."""
+        return self.classes
+
+    def fit(self, X, y):
+        """Do nothing: it has been trained."""
+        return self
+
+    def predict_proba(self, X):
+        """Return the predictions for the rows that it was trained on."""
+        return self.probabilities
+
+
+def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path, device: str) -> np.ndarray:
+    """Return what one network, trained on the right labels, predicts for the training rows.
+
+    Parameters
+    ----------
+    X, y : training rows with their right labels
+    number : int
+        Which of the networks.
+    name : str
+        Tells the data from other data.
+    settings : dict
+        Of any cell with this data.
+    out : Path
+        The run folder; trained only if the result is not there.
+    device : str
+
+    Returns
+    -------
+    probabilities : float32 ndarray of shape (n_rows, n_classes)
+    """
+    relevant = {key: value for key, value in settings.items() if key not in NOT_FOR_CLEAN_TRAINING}
+    place = f"{name}_{digest(relevant)}/{number}"
+    file = (out / "semantic" / place).with_suffix(".npy")
+    if not file.exists():
+        checkpoints = out / "checkpoints" / "semantic" / place
+        net = classifier(settings, random_state=FIRST_SEED + number, device=device, checkpoint_dir=checkpoints)
+        buffer = io.BytesIO()
+        np.save(buffer, fit_whole(net, X, y).predict_proba(X).astype(np.float32))
+        write_whole(file, buffer.getvalue())
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    return np.load(file)
+
+
+def semantic_noise(X, y, *, eps: float, settings: dict, **where) -> SemanticNoise:
+    """Return semantic noise that rests on the networks in the run folder.
+
+    Parameters
+    ----------
+    X, y : training rows with their right labels
+    eps : float
+    settings : dict
+    **where
+        ``name``, ``out`` and ``device``, as for `clean_predictions`.
+
+    Returns
+    -------
+    noise : SemanticNoise
+    """
+    numbers = range(settings["semantic_networks"])
+    predictions = [clean_predictions(X, y, number=n, settings=settings, **where) for n in numbers]
+    return SemanticNoise([StoredPredictions(p, np.unique(y)) for p in predictions], eps=eps)

@@ -1,0 +1,160 @@
+"""What the benchmarks run at each scale, on which data, and what that costs."""
+
+import numpy as np
+import pytest
+
+from benchmarks import sources
+from benchmarks.__main__ import main
+from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.classifiers import share_after_drops
+from benchmarks.cost import flops_per_row, passes
+from benchmarks.experiments import EXPERIMENTS
+from benchmarks.running import cells_of
+from benchmarks.scales import load_scale
+from sklearn_lec.methods import METHODS
+from sklearn_lec.modules import Conv9
+
+SMOKE, PAPER = load_scale("smoke"), load_scale("paper")
+
+
+@pytest.mark.parametrize("noise", ["sym-20", "asym-40", "open-20", "semantic-20"])
+def test_all_methods_get_the_same_noisy_data(tmp_path, noise):
+    def data_of(method, seed):
+        cell = Cell("smoke", "digits+uniform" if noise == "open-20" else "digits", noise, method, seed)
+        return sources.noisy(cell, SMOKE.settings(cell), None, out=tmp_path)
+
+    first, other_seed = data_of("standard", 0), data_of("standard", 1)
+    for method in METHODS:
+        assert all(np.array_equal(a, b) for a, b in zip(first, data_of(method, 0), strict=True))
+
+    assert first.noise_mask.mean() == int(noise[-2:]) / 100
+    assert np.array_equal(first.noise_mask, first.y_noisy != first.y_clean)
+    assert np.array_equal(first.noise_mask, other_seed.noise_mask) == (noise == "semantic-20")
+
+
+def test_imagenet_32_says_what_to_put_where_and_leaves_classes_out(tmp_path, monkeypatch):
+    with pytest.raises(sources.DataMissingError, match=r"train_data_batch_1.npz(.|\n)*like_cifar10.txt"):
+        sources.check_available("digits+imagenet-32", str(tmp_path))
+
+    folder = tmp_path / "imagenet-32"
+    folder.mkdir()
+    (folder / "like_cifar10.txt").write_text("2 3\n")
+    for number in range(1, 11):
+        labels = np.array([1, 2, 3, 4])
+        pixels = np.repeat(labels[:, None], 3072, axis=1).astype(np.uint8)
+        np.savez(folder / f"train_data_batch_{number}.npz", data=pixels, labels=labels)
+    monkeypatch.setattr(sources, "N_IMAGENET_32", 20)
+
+    images = sources._external_images("imagenet-32", str(tmp_path))
+
+    assert images.shape == (20, 3, 32, 32)
+    assert np.unique(np.rint(images * 255)).tolist() == [1, 4]
+
+
+def test_real_data_can_be_loaded(shared_data, tmp_path):
+    settings = {"train_rows": 300, "test_rows": 100, "whitening": False}
+    cell = Cell("cpu", "mnist+cifar-10", "open-20", "ltec", 0)
+
+    noisy = sources.noisy(cell, settings, str(shared_data), out=tmp_path)
+
+    assert noisy.X.shape == (300, 1, 28, 28)
+    assert (noisy.y_clean[noisy.noise_mask] == sources.NO_CLASS).all()
+    assert noisy.noise_mask.sum() == 60
+    assert noisy.X[~noisy.noise_mask].std() != pytest.approx(noisy.X[noisy.noise_mask].std(), rel=0.05)
+
+
+@pytest.mark.parametrize("data", ["mnist", "cifar-10", "cifar-100"])
+def test_the_paper_scale_is_the_setting_of_the_paper(data):
+    settings = PAPER.settings(Cell("paper", data, "sym-20", "ltec", 0, 5))
+
+    assert settings == {
+        "network": "conv9",
+        "network_arguments": {},
+        "epochs": 200,
+        "warm_up": 10,
+        "batch_size": 128,
+        "lr": 0.001,
+        "decay_start": 0.5 if data == "cifar-100" else 0.4,
+        "train_rows": 60000 if data == "mnist" else 50000,
+        "test_rows": 10000,
+        "whitening": data != "mnist",
+    }
+    assert PAPER.seeds(data) == 4
+    assert (PAPER.M("sym-20"), PAPER.M("open-40"), PAPER.M("semantic-20")) == (5, 5, 10)
+
+
+def test_the_paper_scale_has_the_competing_methods_as_the_paper_tuned_them():
+    def settings_of(method, data="cifar-10"):
+        return PAPER.settings(Cell("paper", data, "semantic-20", method, 0))
+
+    assert settings_of("co-teaching")["T_k"] == 10
+    assert settings_of("d2l")["W"] == 12
+    assert settings_of("forward")["percentile"] == 97
+    assert settings_of("forward", "cifar-100")["percentile"] == 100
+    assert settings_of("standard")["semantic_networks"] == 5
+
+
+def test_resnet_at_the_paper_scale_follows_the_keras_example():
+    settings = PAPER.settings(Cell("paper", "cifar-10", "sym-20", "ltec", 0, 5, network="resnet20"))
+
+    rates = [share_after_drops(epoch, drops=settings["lr_drops"]) for epoch in (0, 80, 81, 121, 161, 181)]
+
+    assert settings["warm_up"] == 30
+    assert "decay_start" not in settings
+    assert rates == pytest.approx([1, 1, 0.1, 0.01, 0.001, 0.0005])
+
+
+def test_the_paper_scale_has_all_of_the_papers_cells():
+    estimates = {cell.eps_factor for cell in cells_of([EXPERIMENTS["table6"]], PAPER)}
+    n_cells = {name: len(experiment.cells(PAPER)) for name, experiment in EXPERIMENTS.items()}
+
+    assert estimates == {0.9, 1.0, 1.1}
+    assert (n_cells["table1"], n_cells["table2"], n_cells["table3"]) == (4 * 4 * 4, 12 * 6 * 4, 6 * 6 * 4)
+    assert not any(cell.method == CLEANLAB for cell in cells_of(list(EXPERIMENTS.values()), PAPER))
+
+
+def test_settings_that_a_cell_does_not_use_are_not_among_its_settings():
+    ltec, cleanlab = (SMOKE.settings(Cell("smoke", "digits", "sym-20", method, 0, 5)) for method in ("ltec", CLEANLAB))
+
+    assert cleanlab.keys() - ltec.keys() == {"cleanlab_folds"}
+    assert not {"T_k", "W", "percentile", "semantic_networks", "seeds"} & ltec.keys()
+
+
+def test_costs_are_counted():
+    narrow = Conv9(width=1 / 8)
+    weights_of_first_layer = narrow.body[1].weight.numel()
+
+    assert flops_per_row("mlp", "digits", hidden=(32,)) == 2 * (64 * 32 + 32 * 10)
+    assert flops_per_row("conv9", "cifar-10", width=1 / 8) > 2 * 32 * 32 * weights_of_first_layer
+    assert passes("lnec", epochs=200, M=5) == (1000, 1000)
+    assert passes("ltec-full", epochs=200, warm_up=10, eps=0.2) == pytest.approx((10 + 1.8 * 190, 10 + 0.8 * 190))
+
+
+def test_list_names_every_experiment_and_its_cost(capsys):
+    assert main(["list"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [*EXPERIMENTS, "all"]
+    assert "core h" in lines[-1]
+    assert "GPU h" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'? Tables and figures: table1, "),
+        (["run", "table2", "--scale", "huge"], "invalid choice: 'huge'"),
+        (["run", "table2", "--jobs", "0"], "must be a whole number of at least 1, got '0'"),
+    ],
+)
+def test_what_is_not_understood_is_said(arguments, message, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+
+    assert exit_.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_unknown_scale_is_named():
+    with pytest.raises(ValueError, match="unknown scale 'papers'; did you mean 'paper'"):
+        load_scale("papers")
