@@ -1,0 +1,184 @@
+"""The page that shows what a run of the benchmarks found, beside what the paper says."""
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.experiments import EXPERIMENTS, Experiment
+from benchmarks.figures import curves_figure, examples_figure, matrices_figure
+from benchmarks.results import Results, read_records
+from benchmarks.scales import load_scale
+from benchmarks.tables import NOTHING, accuracy_table, complexity_table, data_title, markdown_table, paper_rows
+
+__all__ = ["write_report"]
+
+SCALES = ("smoke", "cpu", "paper")
+INTRODUCTION = """# Benchmarks
+
+The tables and figures of Lee and Chung, *Robust Training with Ensemble Consensus* (ICLR 2020), run again. Entries are
+the accuracy in % on clean test labels, final / peak over the epochs, averaged over a method's networks; mean ±
+standard deviation over seeds, without ± where there is one seed. The best final and the best peak of a row are bold.
+Lines marked *paper* are the paper's own numbers, with its networks and epochs; the settings of what was run here
+stand below.
+"""
+CAPTIONS = {
+    "figure2": "From the first epoch after the warm-up on, when filtering starts.",
+    "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
+}
+COUNTED = """Counted: parameters as a multiple of one network's (m), and the rows that went forward and backward in one
+epoch of filtering as a multiple of all rows (n).
+"""
+OF_NO_SCALE = {"tableA3": "tableA3.json", "figureA1": "figureA1.json", "figureA2": "figureA2.npz"}
+"""What is not made of cells, and the files that it is made of."""
+
+DRAWN = {"figureA1": matrices_figure, "figureA2": examples_figure}
+
+
+def write_report(out: Path, *, seeds: int | None = None) -> Path:
+    """Write the report on the cells that are finished: a page and its figures.
+
+    Parameters
+    ----------
+    out : Path
+        The folder of the run, with ``cells.jsonl`` and, where they were run, ``tableA3.json``, ``figureA1.json`` and
+        ``figureA2.npz``. The page and the figures go there too.
+    seeds : int or None, default=None
+        How many seeds a complete run has; None for as many as the scale says. Seeds beyond it are shown as well.
+
+    Returns
+    -------
+    page : Path
+        ``README.md`` in that folder.
+    """
+    out = Path(out)
+    records = read_records(out / "cells.jsonl")
+    scales = sorted({record["scale"] for record in records}, key=SCALES.index)
+    sections = [INTRODUCTION]
+    for name in scales:
+        sections += _scale_section(Results(load_scale(name), records, seeds=seeds), out)
+    sections += _section_of_no_scale(out, scales)
+    page = out / "README.md"
+    page.write_text("\n".join(sections), encoding="utf-8")
+    return page
+
+
+def _scale_section(results: Results, out: Path) -> list[str]:
+    """Return the paragraphs on one scale."""
+    experiments = [e for e in EXPERIMENTS.values() if e.name not in OF_NO_SCALE]
+    begun = [experiment for experiment in experiments if results.progress(experiment)[0]]
+    absent = [experiment for experiment in experiments if experiment not in begun]
+    paragraphs = [f"## Scale: {results.scale.name}\n"]
+    if absent:
+        paragraphs.append(_not_run(absent, _command(absent, out, scale=results.scale.name, seeds=results.seeds)))
+    if results.n_outdated:
+        outdated = _count(results.n_outdated, "record")
+        paragraphs.append(f"Left out: {outdated} of trainings with other settings than the scale has now.\n")
+    for experiment in begun:
+        paragraphs += _experiment_section(experiment, results, out)
+    return [*paragraphs, *_circumstances(results)]
+
+
+def _experiment_section(experiment: Experiment, results: Results, out: Path) -> list[str]:
+    """Return the paragraphs on one table or figure."""
+    paragraphs = [f"### {_heading(experiment)}: {experiment.title}\n"]
+    done, total = results.progress(experiment)
+    if done < total:
+        command = _command([experiment], out, scale=results.scale.name, seeds=results.seeds)
+        paragraphs.append(f"{total - done} of {_count(total, 'cell')} missing. To run: `{command}`\n")
+    if not experiment.is_table:
+        name = f"{experiment.name}-{results.scale.name}.png"
+        curves_figure(experiment, results, out / name)
+        caption = CAPTIONS.get(experiment.name)
+        return [*paragraphs, f"![{experiment.title}]({name})\n", *([f"{caption}\n"] if caption else [])]
+    paragraphs.append(accuracy_table(experiment, results) + "\n")
+    if others := paper_rows(experiment, results):
+        summary = "<details><summary>The paper's rows on other data or noise than was run here</summary>"
+        paragraphs.append(f"{summary}\n\n{others}\n\n</details>\n")
+    return paragraphs
+
+
+def _section_of_no_scale(out: Path, scales: list[str]) -> list[str]:
+    """Return the paragraphs on what is not made of cells."""
+    paragraphs, absent = [], []
+    for name, source in OF_NO_SCALE.items():
+        experiment = EXPERIMENTS[name]
+        if not (out / source).exists():
+            absent.append(experiment)
+            continue
+        paragraphs.append(f"### {_heading(experiment)}: {experiment.title}\n")
+        if name in DRAWN:
+            picture = DRAWN[name](out / source, out / f"{name}.png")
+            paragraphs.append(f"![{experiment.title}]({picture.name})\n")
+        else:
+            counted = json.loads((out / source).read_text(encoding="utf-8"))
+            paragraphs += [COUNTED, complexity_table(counted) + "\n"]
+    if absent:
+        paragraphs.append(_not_run(absent, _command(absent, out, scale=scales[-1] if scales else None)))
+    return ["## Complexity and noise\n", *paragraphs]
+
+
+def _circumstances(results: Results) -> list[str]:
+    """Return the paragraphs on settings, versions and time."""
+    records = list(results.records.values())
+    if not records:
+        return []
+    by_data: dict[str, list[dict]] = {}
+    for record in records:
+        network = f" ({record['network']})" if record["network"] else ""
+        by_data.setdefault(data_title(record["data"]) + network, []).append(record["settings"])
+    datasets = sorted(by_data)
+    names = sorted({name for record in records for name in record["settings"]})
+    lines = [[name, *(_values(s.get(name) for s in by_data[data]) for data in datasets)] for name in names]
+    packages = sorted({package for record in records for package in record["versions"]})
+    versions = [f"{package} {_values(r['versions'].get(package) for r in records)}" for package in packages]
+    hours = math.fsum(record["seconds"] for record in records) / 3600
+    return [
+        "### Settings, versions and time\n",
+        markdown_table(["setting", *datasets], lines, n_names=1) + "\n",
+        f"Versions: {', '.join(versions)}.\n",
+        f"Time spent: {hours:.2f} hours of training in {_count(len(records), 'cell')}.\n",
+    ]
+
+
+def _values(values: Iterable) -> str:
+    """Return the different values, of which there is mostly one."""
+    return " or ".join(sorted({_value(value) for value in values}))
+
+
+def _value(value) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_value(part)}" for name, part in sorted(value.items())) or NOTHING
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if value is None:
+        return NOTHING
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _heading(experiment: Experiment) -> str:
+    """Return "Table 2" for "table2"."""
+    kind = "table" if experiment.is_table else "figure"
+    return f"{kind.capitalize()} {experiment.name.removeprefix(kind)}"
+
+
+def _not_run(experiments: list[Experiment], command: str) -> str:
+    return f"Not run: {', '.join(map(_heading, experiments))}. To run: `{command}`\n"
+
+
+def _command(experiments: list[Experiment], out: Path, *, scale: str | None, seeds: int | None = None) -> str:
+    """Return the command that runs what is missing."""
+    names = " ".join(experiment.name for experiment in experiments)
+    options = {"scale": scale, "seeds": seeds, "out": _shown(out)}
+    given = " ".join(f"--{name} {value}" for name, value in options.items() if value is not None)
+    return f"python -m benchmarks run {names} {given}"
+
+
+def _shown(out: Path) -> str:
+    """Return the folder as one would write it from here."""
+    inside = out.resolve().is_relative_to(Path.cwd())
+    return (out.resolve().relative_to(Path.cwd()) if inside else out).as_posix()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
