@@ -8,6 +8,7 @@ from torch import nn
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
+from sklearn_lec.noise import SymmetricNoise
 
 __all__ = ["Passes", "count_all", "count_passes"]
 
@@ -49,16 +50,16 @@ def count_passes(method: str, *, module=None, eps: float = EPS) -> Passes:
     passes : Passes
     """
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((N_ROWS, N_FEATURES), dtype=np.float32)
     y = rng.integers(0, N_CLASSES, N_ROWS)
+    X = rng.standard_normal((N_ROWS, N_FEATURES), dtype=np.float32) + 2 * np.eye(N_CLASSES, N_FEATURES)[y]
+    _, y = SymmetricNoise(eps=eps, random_state=0).corrupt(X, y)
     module = module or SmallNetwork
     shared = {"max_epochs": 1, "random_state": 0, "verbose": 0, "device": "cpu", "callbacks__linear_decay": None}
-    own = {"M": M, "T_w": 1, "T_k": 1} | ({"corruption_matrix": np.eye(N_CLASSES)} if method == "forward" else {})
+    own = {"M": M, "T_w": 3, "T_k": 1} | ({"corruption_matrix": np.eye(N_CLASSES)} if method == "forward" else {})
     own = {name: value for name, value in own.items() if name in METHODS[method].parameters}
     net = LECClassifier(module, method=method, eps=eps, **own, **shared)
-    net.partial_fit(X, y)  # warming-up
-    if method in ("ltec", "ltec-full", "self-training", "lnec", "lsec"):
-        net.partial_fit(X, y)  # so that the streaks are those of a training under way
+    for _ in range(5):  # warming-up, and as many epochs as the last M that have to agree
+        net.partial_fit(X, y)
     counter = RowCounter(net.module_)
     net.partial_fit(X, y)
     n_parameters = sum(p.numel() for p in net.module_.parameters())

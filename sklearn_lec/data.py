@@ -7,12 +7,23 @@ import skorch.dataset
 import torch
 from skorch.dataset import unpack_data
 from torch import Tensor, nn
-from torch.utils.data import Dataset, Subset, TensorDataset, default_collate
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    default_collate,
+)
 
 __all__ = [
     "Batch",
     "NumberedBatches",
     "NumberedRows",
+    "PositionBatches",
     "arrays_in_memory",
     "finite_rows",
     "innermost",
@@ -22,6 +33,7 @@ __all__ = [
     "row_shape",
     "rows_within",
     "take",
+    "typical_parameter",
 ]
 
 
@@ -93,6 +105,7 @@ class NumberedRows(Dataset):
         return torch.from_numpy(self.rows[at]), X, _numeric_as_tensor(y)
 
     def _samples(self, positions):
+        positions = np.asarray(positions).tolist()  # a data set of the user's counts on plain numbers
         if hasattr(self.dataset, "__getitems__"):
             return self.dataset.__getitems__(positions)
         return [self._sample(position) for position in positions]
@@ -129,6 +142,18 @@ class NumberedBatches:
         return self.loader.dataset.dataset
 
 
+class PositionBatches(BatchSampler):
+    """Cut the order in which a sampler goes through the rows into arrays of positions, not into lists of numbers."""
+
+    def __init__(self, sampler: Sampler[int], batch_size: int, *, drop_last: bool):
+        super().__init__(sampler, batch_size, drop_last)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        order = np.fromiter(self.sampler, dtype=np.int64, count=len(self.sampler))
+        for number in range(len(self)):
+            yield order[number * self.batch_size : (number + 1) * self.batch_size]
+
+
 def numbered_batches(
     dataset: Dataset, loader_class: Callable, *, rows: np.ndarray | None, arrays: tuple | None = None, **arguments
 ):
@@ -155,6 +180,14 @@ def numbered_batches(
         arguments.pop("batch_size")
     if arguments.get("batch_size") == -1:
         arguments["batch_size"] = len(dataset)
+    has_sampler = arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None
+    if loader_class is DataLoader and not has_sampler and arguments.get("batch_size") is not None:
+        shuffled = arguments.pop("shuffle", False)
+        sampler = (
+            RandomSampler(dataset, generator=arguments.get("generator")) if shuffled else SequentialSampler(dataset)
+        )
+        size, drop_last = arguments.pop("batch_size"), arguments.pop("drop_last", False)
+        arguments["batch_sampler"] = PositionBatches(sampler, size, drop_last=drop_last)
     numbered = NumberedRows(dataset, rows=rows, collate_fn=arguments.pop("collate_fn", None), arrays=arrays)
     return NumberedBatches(loader_class(numbered, collate_fn=_as_is, **arguments))
 
@@ -182,19 +215,23 @@ def take(data, at):
     return _numeric_as_tensor(np.asarray(data)[at])
 
 
-def matching(data, module: nn.Module):
-    """Return `data` as tensors on the module's device, floats in its precision; integers stay what they are.
+def typical_parameter(module: nn.Module) -> Tensor:
+    """Return a parameter that has the device and the precision of a network."""
+    return next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
+
+
+def matching(data, like: Tensor):
+    """Return `data` as tensors on the device of `like`, floats in its precision; integers stay what they are.
 
     Parameters
     ----------
     data : array, Tensor, or a dict, list or tuple of them
-    module : nn.Module
+    like : Tensor
 
     Returns
     -------
     tensors : the same nesting
     """
-    like = next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
 
     def match(part):
         if isinstance(part, Mapping):

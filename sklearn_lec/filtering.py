@@ -4,7 +4,8 @@ import math
 from functools import partial
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from sklearn_lec.data import finite_rows, take
 from sklearn_lec.selection import unanimous
@@ -88,7 +89,11 @@ class FilteredLossMixin:
 
     @torch.no_grad()
     def _row_losses(self, outputs, y):
-        with one_loss_per_row(self.criterion_):
+        criterion = self.criterion_
+        if type(criterion) is nn.CrossEntropyLoss:  # the same as below, without the detour
+            options = {"ignore_index": criterion.ignore_index, "label_smoothing": criterion.label_smoothing}
+            return torch.stack([F.cross_entropy(output, y, reduction="none", **options) for output in outputs])
+        with one_loss_per_row(criterion):
             return torch.stack([self._criterion_loss(output, y) for output in outputs])
 
     @torch.no_grad()

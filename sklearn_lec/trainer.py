@@ -10,7 +10,7 @@ from skorch.dataset import unpack_data
 from torch import nn
 from torch.utils.data import Subset
 
-from sklearn_lec.data import matching
+from sklearn_lec.data import matching, typical_parameter
 
 __all__ = ["NetTrainer"]
 
@@ -77,7 +77,7 @@ class NetTrainer:
             self.net.infer(X, **self.fit_params)
             return
         # Hooks are not part of what was compiled, so that the network is run as it was before.
-        x = matching(X, module)
+        x = matching(X, typical_parameter(module))
         module(**x, **self.fit_params) if isinstance(x, dict) else module(x, **self.fit_params)
 
     def weights(self):

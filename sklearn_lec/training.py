@@ -5,9 +5,17 @@ import warnings
 import joblib
 import torch
 from skorch.dataset import get_len, unpack_data
+from torch import nn
 from torch.utils.data import Subset
 
-from sklearn_lec.data import arrays_in_memory, innermost, matching, numbered_batches, rows_within
+from sklearn_lec.data import (
+    arrays_in_memory,
+    innermost,
+    matching,
+    numbered_batches,
+    rows_within,
+    typical_parameter,
+)
 from sklearn_lec.filtering import FilteredLossMixin, per_network
 from sklearn_lec.switches import batchnorm_in_evaluation, has_convolutions, untracked_batchnorm
 from sklearn_lec.trainer import NetTrainer
@@ -24,13 +32,15 @@ class ConsensusTrainingMixin(FilteredLossMixin):
 
     _whole_ = None
     _on_device_ = None
+    _like_ = None
+    _layers_ = None
     _warned_of_ = frozenset()
     _codes_ = None
 
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
         passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_", "_codes_", "_sample_weight_"}
-        passing |= {"_checkpoint_", "_random_before_", "_fetched_loss_", "_on_device_"}
+        passing |= {"_checkpoint_", "_random_before_", "_fetched_loss_", "_on_device_", "_like_", "_layers_"}
         return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
@@ -59,7 +69,7 @@ class ConsensusTrainingMixin(FilteredLossMixin):
                 "Leave data_on_device False, or pass arrays or tensors and plain batches."
             )
         X, y = arrays
-        return matching(X, self.module_), y
+        return matching(X, typical_parameter(self.module_)), y
 
     def _recognise_rows(self, rows, y):
         """Let the method go on with its record if these rows are those that it knows, and else begin a new one."""
@@ -108,7 +118,11 @@ class ConsensusTrainingMixin(FilteredLossMixin):
         self._selects_apart_ = self._apart_is_cheaper()
         if self.method_.scope == "epoch" and self.method_.n_votes:
             iterator = self._over_kept_rows(iterator, fit_params)
-        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        self._like_, self._layers_ = typical_parameter(self.module_), self._all_layers()
+        try:
+            super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        finally:
+            self._like_ = self._layers_ = None
         n_kept = self.method_.end_epoch()
         self.history.record("rows_kept", n_kept)
         self._warn_of_lost_classes()
@@ -119,6 +133,15 @@ class ConsensusTrainingMixin(FilteredLossMixin):
                 f"nothing was learned in epoch {self.method_.epoch}: no row was kept. Voters agreed on none, or "
                 "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size.",
             )
+
+    def _all_layers(self):
+        parts = [getattr(self, f"{name}_") for name in self._modules + self._criteria]
+        return [layer for part in parts if isinstance(part, nn.Module) for layer in part.modules()]
+
+    def _set_training(self, training=True):
+        # skorch has every layer switched before each step, and they nearly always are as they should be.
+        if self._layers_ is None or any(layer.training != training for layer in self._layers_):
+            super()._set_training(training)
 
     def _apart_is_cheaper(self):
         """Whether to vote in a pass without gradients, and to run another one over the kept rows alone."""
@@ -149,7 +172,7 @@ class ConsensusTrainingMixin(FilteredLossMixin):
             return self._infer(x, **fit_params)
 
     def _infer(self, x, **fit_params):
-        x = matching(x, self.module_)
+        x = matching(x, typical_parameter(self.module_) if self._like_ is None else self._like_)
         try:
             return super().infer(x, **fit_params)
         except ValueError:

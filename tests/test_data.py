@@ -12,6 +12,7 @@ from sklearn_lec.data import (
     module_arguments,
     numbered_batches,
     rows_within,
+    typical_parameter,
 )
 from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 
@@ -144,16 +145,16 @@ def test_a_sampler_of_none_is_no_sampler(name):
     batches = numbered_batches(SkorchDataset(X, y), DataLoader, rows=None, batch_size=4, shuffle=True, **{name: None})
 
     assert [len(batch.rows) for batch in batches] == [4, 4, 2]
-    assert isinstance(batches.loader.sampler, RandomSampler)
+    assert isinstance(batches.loader.batch_sampler.sampler, RandomSampler)
 
 
 def test_matching_casts_floats_to_the_precision_of_the_module_and_leaves_integers():
     data = {"a": torch.ones(2, dtype=torch.float64), "b": torch.ones(2, dtype=torch.int32)}
 
-    matched = matching(data, nn.Linear(1, 1))
+    matched = matching(data, typical_parameter(nn.Linear(1, 1)))
 
     assert (matched["a"].dtype, matched["b"].dtype) == (torch.float32, torch.int32)
-    assert matching(data, nn.Linear(1, 1).double())["a"].dtype == torch.float64
+    assert matching(data, typical_parameter(nn.Linear(1, 1).double()))["a"].dtype == torch.float64
 
 
 def test_finite_rows_go_by_the_losses_and_if_none_is_finite_by_the_inputs():

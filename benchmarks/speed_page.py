@@ -1,0 +1,115 @@
+"""The page on speed: tables made of the numbers that `benchmarks.speed` took."""
+
+import numpy as np
+
+from benchmarks.experiments import COMPARED, ENSEMBLES
+from benchmarks.tables import PAPER, markdown_table
+from benchmarks.timing import shown
+
+__all__ = ["page_of"]
+
+INTRODUCTION = """# Speed
+
+What robust training costs beside ordinary training. Made by `python -m benchmarks.speed --data-home DIR`: one thread,
+all contenders taking turns in one process, ratios of times of the same round; the median over rounds, and the quartiles
+in brackets. Absolute times depend on the machine and are left out where a ratio says it.
+"""
+WORKS = {
+    "mlp": "MLP 784-256-256-10 with batch norm and dropout, MNIST (60,000 x 784), batches of 128",
+    "conv9": "Conv9 with an eighth of its channels, 10,000 images of CIFAR-10, batches of 128",
+}
+TITLES = {column.method: column.title for column in (*COMPARED, *ENSEMBLES)}
+
+
+def page_of(results: dict) -> str:
+    """Return the page, with a section for each part of `results` that is there."""
+    sections = [INTRODUCTION]
+    for name, work in WORKS.items():
+        if name in results:
+            sections.append(_ratios(work, results[name]))
+    writers = {
+        "passes": _passes,
+        "memory": _memory,
+        "growth": _growth,
+        "cleanlab": _cleanlab,
+        "variants": _variants,
+    }
+    sections += [write(results[name]) for name, write in writers.items() if name in results]
+    if "versions" in results:
+        sections.append(", ".join(f"{name} {version}" for name, version in results["versions"].items()) + ".\n")
+    return "\n".join(sections)
+
+
+def _ratios(work, part):
+    bases = list(next(iter(part["ratios"].values())))
+    lines = [[name, *(shown(to[base]) for base in bases)] for name, to in part["ratios"].items()]
+    return (
+        f"## Time of an epoch: {work}\n\n"
+        f"After the warming-up, {part['rounds']} rounds; an epoch of skorch took {part['skorch_seconds']:.1f} s. "
+        '"Fused" is skorch with `optimizer__fused=True`, which `LECClassifier` sets for Adam by itself.\n\n'
+        + _table(["epoch of", *(f"to {base}" for base in bases)], lines)
+        + "\n"
+    )
+
+
+def _passes(part):
+    lines = []
+    for title, counts in part.items():
+        for method, (parameters, forward, backward) in counts.items():
+            paper = PAPER["tableA3"].get(TITLES[method], {})
+            lines.append([f"{method} ({title})", f"{parameters:.0f}", f"{forward:.2f}", f"{backward:.2f}"])
+            lines[-1] += [paper.get(name, "") for name in ("forward", "backward")]
+    header = ["method", "networks", "forward", "backward", "paper: forward", "paper: backward"]
+    return (
+        "## Rows per epoch\n\nRows that go forward and backward through a network in an epoch after the warming-up, "
+        "per row of the training set, counted with hooks (M = 5). With convolutions and few rows left, the vote has "
+        "a pass of its own.\n\n" + _table(header, lines) + "\n"
+    )
+
+
+def _memory(part):
+    lines = [[line["M"] or "standard", f"{line['megabytes']:.0f}", f"{line['state_bytes']:.1f}"] for line in part]
+    return (
+        "## Memory\n\nPeak beyond the data, 1,000,000 rows of 20 features, batches of 1024; and what the method holds "
+        "per row.\n\n" + _table(["LTEC with M", "MB", "bytes per row"], lines) + "\n"
+    )
+
+
+def _growth(part):
+    lines = [
+        [f"{line['rows']:,}", line["batch_size"], f"{line['microseconds']:.2f}", f"{100 * line['own_share']:.1f} %"]
+        for line in part
+    ]
+    return (
+        "## Growth\n\nLTEC with a tiny network (20-16-10): time of an epoch per row, and the share of it that goes "
+        "into filtering's own work: from votes to masks, the rows' state, fetching the decision.\n\n"
+        + _table(["rows", "batch size", "µs per row", "own work"], lines)
+        + "\n"
+    )
+
+
+def _cleanlab(part):
+    lines = [
+        [
+            line["noise"],
+            f"{np.median(line['ratio']):.2f} ({min(line['ratio']):.2f}-{max(line['ratio']):.2f})",
+            *(f"{100 * np.mean(line[name]):.1f} ± {100 * np.std(line[name]):.1f}" for name in ("ltec", "cleanlab")),
+        ]
+        for line in part
+    ]
+    header = ["noise", "LTEC's time to cleanlab's", "LTEC's accuracy", "cleanlab's accuracy"]
+    return (
+        "## The alternative\n\ncleanlab's `CleanLearning` around the same skorch network, same epochs, on digits; "
+        "median and range of the ratio, mean and standard deviation of the accuracy on clean labels, over 3 seeds.\n\n"
+        + _table(header, lines)
+        + "\n"
+    )
+
+
+def _variants(part):
+    lines = [[name, shown(value)] for name, value in part.items()]
+    return "## Other ways of running the networks\n\n" + _table(["a step or an epoch", "ratio"], lines) + "\n"
+
+
+def _table(header, lines):
+    return markdown_table(header, [[str(entry) for entry in line] for line in lines], n_names=1)
