@@ -28,7 +28,7 @@ from sklearn_lec.modules import MLP, Conv9
 from sklearn_lec.noise import SymmetricNoise
 
 SKORCH, FUSED, HAND = "skorch", "skorch, fused Adam", "written by hand"
-N_IMAGES = 10_000
+N_IMAGES = 2_560
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
 
 
@@ -41,7 +41,7 @@ def mlp_work(data_home, *, eps: float) -> Work:
 
 
 def conv_work(data_home, *, eps: float) -> Work:
-    """Return 10,000 images of CIFAR-10 with wrong labels, and Conv9 with an eighth of its channels."""
+    """Return twenty batches of CIFAR-10 with wrong labels, and Conv9 with an eighth of its channels."""
     train = fetch_cifar10(data_home=data_home, subset="train")
     X, y = train.data[:N_IMAGES].astype(np.float32), train.target[:N_IMAGES]
     _, y = SymmetricNoise(eps=eps, random_state=0).corrupt(X, y)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sklearn_lec.data import finite_rows, take
-from sklearn_lec.selection import unanimous
+from sklearn_lec.selection import quickest, unanimous
 from sklearn_lec.switches import class_weights, label_to_ignore, mend_batchnorm, one_loss_per_row, untracked_batchnorm
 from sklearn_lec.validation import check_outputs
 
@@ -53,8 +53,7 @@ class FilteredLossMixin:
             losses = self._votes(outputs, y, X)
             keep = method.keep(losses, rows)
             loss = self._loss_of_unmasked_rows(outputs, y, keep)
-            known = losses.sum() if loss is None else loss
-            total, value, *n_kept = _fetch(losses.sum(), known, *keep.sum(dim=1))
+            total, value, *n_kept = _fetch(losses, keep, loss)
             if not math.isfinite(total):
                 return self._loss_of_finite_rows(losses, y, X, rows)
             if loss is not None and all(n_kept):
@@ -92,9 +91,11 @@ class FilteredLossMixin:
         criterion = self.criterion_
         if type(criterion) is nn.CrossEntropyLoss:  # the same as below, without the detour
             options = {"ignore_index": criterion.ignore_index, "label_smoothing": criterion.label_smoothing}
-            return torch.stack([F.cross_entropy(output, y, reduction="none", **options) for output in outputs])
-        with one_loss_per_row(criterion):
-            return torch.stack([self._criterion_loss(output, y) for output in outputs])
+            losses = [F.cross_entropy(output, y, reduction="none", **options) for output in outputs]
+        else:
+            with one_loss_per_row(criterion):
+                losses = [self._criterion_loss(output, y) for output in outputs]
+        return losses[0].unsqueeze(dim=0) if len(losses) == 1 else torch.stack(losses)
 
     @torch.no_grad()
     def _votes(self, outputs, y, X):
@@ -120,7 +121,7 @@ class FilteredLossMixin:
             self.method_.kept.add(rows, True if keep is None else unanimous(keep))
             return self._no_update(self._row_losses(outputs, y))
         loss = sum(parts[1:], start=parts[0])
-        (value,) = _fetch(loss)
+        value = loss.item()
         if math.isfinite(value):
             return self._noted(loss, value, rows, keep)
         tells_rows_apart = hasattr(self.criterion_, "reduction")
@@ -167,8 +168,10 @@ def per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
     return y_pred.unbind(dim=1) if y_pred.ndim == 3 else (y_pred,)
 
 
-def _fetch(*scalars: Tensor) -> list[float]:
-    """Bring scalars to the host in one transfer, in the precision of the first."""
-    if scalars[0].device.type == "cpu":
-        return [scalar.item() for scalar in scalars]
-    return torch.stack([scalar.detach().to(scalars[0].dtype) for scalar in scalars]).tolist()
+def _fetch(losses: Tensor, keep: Tensor, loss: Tensor | None) -> list[float]:
+    """Bring to the host, in one transfer, the sum of all losses, the loss of the update, and how many rows are kept."""
+    if losses.device.type == "cpu":
+        return [quickest(losses).sum(), math.nan if loss is None else loss.item(), *quickest(keep).sum(1)]
+    total = losses.sum()
+    value = total if loss is None else loss.detach().to(total)
+    return torch.cat([torch.stack([total, value]), keep.sum(dim=1).to(total)]).tolist()
