@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sklearn_lec.data import finite_rows, take
-from sklearn_lec.selection import quickest, unanimous
+from sklearn_lec.selection import on_host, quickest, unanimous
 from sklearn_lec.switches import class_weights, label_to_ignore, mend_batchnorm, one_loss_per_row, untracked_batchnorm
 from sklearn_lec.validation import check_outputs
 
@@ -170,7 +170,7 @@ def per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
 
 def _fetch(losses: Tensor, keep: Tensor, loss: Tensor | None) -> list[float]:
     """Bring to the host, in one transfer, the sum of all losses, the loss of the update, and how many rows are kept."""
-    if losses.device.type == "cpu":
+    if on_host(losses):
         return [quickest(losses).sum(), math.nan if loss is None else loss.item(), *quickest(keep).sum(1)]
     total = losses.sum()
     value = total if loss is None else loss.detach().to(total)

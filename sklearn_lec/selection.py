@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sklearn_lec.shares import decimal_fraction
 
-__all__ = ["KeptRows", "TemporalConsensus", "quickest", "small_loss_count", "small_loss_mask", "unanimous"]
+__all__ = ["KeptRows", "TemporalConsensus", "on_host", "quickest", "small_loss_count", "small_loss_mask", "unanimous"]
 
 
 @lru_cache(maxsize=1024)
@@ -82,7 +82,7 @@ def _smallest_by_threshold(losses, count):
     if count == 0:
         return torch.zeros_like(losses, dtype=torch.bool)
     finite = losses.isfinite()
-    losses = losses.where(finite, math.inf)  # nothing compares to NaN
+    losses = losses.where(~losses.isnan(), math.inf)  # nothing compares to NaN
     threshold = losses.kthvalue(count, dim=-1, keepdim=True).values
     below, ties = losses < threshold, losses == threshold
     return finite & (below | (ties & (ties.cumsum(dim=-1) <= count - below.sum(dim=-1, keepdim=True))))
@@ -102,8 +102,12 @@ def quickest(tensor: Tensor) -> Tensor | np.ndarray:
     A batch is so small that its bookkeeping costs as much as the calls do, and a call to NumPy costs a fraction of one
     to torch. What is done with the result has to be written so that both understand it.
     """
-    on_cpu = tensor.device.type == "cpu" and tensor.dtype != torch.bfloat16
-    return tensor.numpy() if on_cpu else tensor
+    return tensor.numpy() if on_host(tensor) and tensor.dtype != torch.bfloat16 else tensor
+
+
+def on_host(tensor: Tensor) -> bool:
+    """Return whether the host can look at a tensor without waiting for a device."""
+    return tensor.device.type == "cpu"
 
 
 def unanimous(votes: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -6,7 +7,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_lec.selection import KeptRows, TemporalConsensus, small_loss_count, small_loss_mask
+from sklearn_lec.selection import (
+    SORTED_AT_MOST,
+    KeptRows,
+    TemporalConsensus,
+    _smallest_by_sorting,
+    _smallest_by_threshold,
+    small_loss_count,
+    small_loss_mask,
+)
 
 
 def literal_a3(small_loss_sets, t, M):
@@ -123,3 +132,34 @@ def test_memory_per_row_is_eight_bytes():
     tensors = [kept.current, kept.last, kept.counts, consensus.last_miss]
 
     assert sum(tensor.nbytes for tensor in tensors) == 8 * 1000
+
+
+@given(
+    st.integers(0, 99),
+    st.lists(st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0, math.inf, math.nan]), min_size=1, max_size=60),
+)
+def test_few_and_many_rows_are_ranked_alike(percent, values):
+    losses, count = torch.tensor([values, values[::-1]]), small_loss_count(len(values), eps=percent / 100)
+
+    by_sorting, by_threshold = _smallest_by_sorting(losses, count), _smallest_by_threshold(losses, count)
+
+    assert torch.equal(by_sorting, by_threshold)
+
+
+def test_many_rows_are_ranked_without_sorting():
+    losses = torch.rand(2 * SORTED_AT_MOST, generator=torch.Generator().manual_seed(0))
+
+    with patch("sklearn_lec.selection._smallest_by_sorting", side_effect=AssertionError):
+        mask = small_loss_mask(losses, eps=0.25)
+
+    assert torch.equal(mask, losses <= losses.kthvalue(3 * SORTED_AT_MOST // 2).values)
+
+
+def test_an_update_can_be_taken_back():
+    consensus, rows = TemporalConsensus(3), torch.arange(3)
+    consensus.update(torch.tensor([True, False, True]), rows, epoch=1, M=2)
+    consensus.update(torch.tensor([False, True, False]), rows, epoch=2, M=2, can_be_taken_back=True)
+
+    consensus.take_back()
+
+    assert consensus.last_miss.tolist() == [0, 1, 0]

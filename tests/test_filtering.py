@@ -1,0 +1,250 @@
+import math
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import TinyNet, weights
+from skorch.callbacks import Callback
+from skorch.dataset import ValidSplit
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from benchmarks.passes import SmallConvolution, count_passes
+from sklearn_lec import LECClassifier
+from sklearn_lec.methods import METHODS
+from sklearn_lec.modules import Conv9
+
+VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]
+
+
+class TinyConv(nn.Module):
+    """Convolution, batch norm and two linear layers on rows of 4 features."""
+
+    def __init__(self, num_classes=3):
+        super().__init__()
+        # No bias: before batch norm its gradient is nothing but rounding, which Adam would make much of.
+        self.convolution, self.norm = nn.Conv1d(1, 2, 3, padding=1, bias=False), nn.BatchNorm1d(2)
+        self.head = nn.Linear(8, num_classes)
+
+    def forward(self, x):
+        return self.head(F.relu(self.norm(self.convolution(x.unsqueeze(1)))).flatten(1))
+
+
+class OnBatch(Callback):
+    """Hand each training batch on."""
+
+    def __init__(self, look):
+        self.look = look
+
+    def on_batch_end(self, net, batch=None, training=False, **kwargs):
+        if training:
+            self.look(net, batch)
+
+
+class Waits(TorchDispatchMode):
+    """Count the operations for which the host has to wait for a device."""
+
+    names = ("aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::masked_select", "aten::equal")
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function._schema.name in self.names:
+            self.seen.append(function._schema.name)
+        return function(*args, **kwargs or {})
+
+
+def as_on_a_device():
+    """Let CPU tensors be treated as if the host could not look into them."""
+    return patch("sklearn_lec.selection.on_host", lambda tensor: False), patch(
+        "sklearn_lec.filtering.on_host", lambda tensor: False
+    )
+
+
+def same_training(one, other):
+    return torch.allclose(weights(one), weights(other), atol=1e-6) and np.array_equal(
+        one.clean_mask_, other.clean_mask_
+    )
+
+
+@pytest.mark.parametrize("method", VOTING)
+def test_a_device_is_waited_for_once_per_step(table, quick, method):
+    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(*table)
+    fetched, tolist = [], torch.Tensor.tolist
+
+    def counted(tensor):
+        fetched.append(tensor)
+        return tolist(tensor)
+
+    selection, filtering = as_on_a_device()
+    batch = next(iter(clf.get_iterator(clf.get_dataset(*table), training=True)))
+    batch.rows = torch.arange(16)
+    with selection, filtering, patch.object(torch.Tensor, "tolist", counted), Waits() as waits:
+        clf.train_step(batch)
+
+    assert len(fetched) == 1
+    assert waits.seen == []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_path_for_devices_trains_as_the_one_for_the_cpu(table, quick, method):
+    settings = {"method": method, "eps": 0.2, **quick, "max_epochs": 5}
+    on_cpu = LECClassifier(TinyNet, **settings).fit(*table)
+    selection, filtering = as_on_a_device()
+    with selection, filtering:
+        on_device = LECClassifier(TinyNet, **settings).fit(*table)
+
+    assert same_training(on_device, on_cpu)
+
+
+@pytest.mark.parametrize(
+    ("module", "eps", "method", "apart"),
+    [
+        (TinyConv, 0.6, "ltec", True),
+        (TinyConv, 0.6, "lsec", True),
+        (TinyConv, 0.6, "lnec", True),
+        (TinyConv, 0.2, "ltec", False),
+        (TinyConv, 0.6, "co-teaching", False),
+        (TinyConv, 0.6, "ltec-full", False),
+        (TinyConv, 0.6, "standard", False),
+        (TinyNet, 0.6, "ltec", False),
+    ],
+)
+def test_the_vote_has_a_pass_of_its_own_where_that_is_cheaper(table, quick, module, eps, method, apart):
+    clf = LECClassifier(module, method=method, eps=eps, **quick).fit(*table)
+
+    assert clf._selects_apart_ == apart
+
+
+def test_the_vote_is_not_apart_while_warming_up(table, quick):
+    clf = LECClassifier(TinyConv, eps=0.6, **quick | {"max_epochs": 1, "T_w": 1})
+
+    with pytest.warns(UserWarning, match="the whole training is warming-up"):
+        clf.fit(*table)
+
+    assert not clf._selects_apart_
+
+
+def test_apart_trains_as_two_passes_written_out(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyConv, eps=0.6, **quick | {"M": 1, "max_epochs": 3}, callbacks__linear_decay=None)
+    clf.set_params(iterator_train__shuffle=False).fit(X, y)
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = TinyConv()
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
+    for epoch in (1, 2, 3):
+        for X_batch, y_batch in zip(torch.tensor(X).split(16), torch.tensor(y).split(16), strict=True):
+            if epoch > quick["T_w"]:
+                before = {name: buffer.clone() for name, buffer in network.named_buffers()}
+                with torch.no_grad():
+                    losses = F.cross_entropy(network(X_batch), y_batch, reduction="none")
+                network.load_state_dict(before, strict=False)  # the vote leaves no trace in batch norm
+                kept = losses.argsort(stable=True)[: math.floor(0.4 * len(y_batch) + 1e-9)].sort().values
+                X_batch, y_batch = X_batch[kept], y_batch[kept]
+            optimizer.zero_grad()
+            F.cross_entropy(network(X_batch), y_batch).backward()
+            optimizer.step()
+
+    assert clf._selects_apart_
+    for ours, theirs in zip(clf.module_.state_dict().values(), network.state_dict().values(), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "networks", "forward"), [("ltec", 1, 1), ("lsec", 1, 5), ("lnec", 5, 5)])
+def test_a_pass_apart_costs_only_the_kept_rows_more(method, networks, forward):
+    passes = count_passes(method, module=SmallConvolution, eps=0.6)
+
+    assert passes.parameters == networks
+    assert passes.backward <= 0.4 * networks
+    assert passes.forward == pytest.approx(forward + passes.backward)
+
+
+@pytest.mark.parametrize(
+    ("method", "networks", "forward", "backward"),
+    [
+        ("standard", 1, 1, 1),
+        ("self-training", 1, 1, 1),
+        ("ltec", 1, 1, 1),
+        ("lsec", 1, 5, 1),
+        ("lnec", 5, 5, 5),
+        ("co-teaching", 2, 2, 2),
+    ],
+)
+def test_passes_are_those_of_the_papers_complexity_analysis(method, networks, forward, backward):
+    passes = count_passes(method)
+
+    assert (passes.parameters, passes.forward, passes.backward) == (networks, forward, backward)
+
+
+@pytest.mark.parametrize("method", ["ltec", "ltec-full", "lnec", "d2l"])
+def test_data_on_the_device_trains_as_data_that_comes_batch_by_batch(table, quick, method):
+    X, y = table[0].astype(np.float64), np.array(["a", "b", "c"])[table[1]]
+    settings = {"method": method, "eps": 0.2, **quick}
+    moved = LECClassifier(TinyNet, **settings, data_on_device=True).fit(X, y)
+    by_batch = LECClassifier(TinyNet, **settings).fit(X, y)
+
+    assert same_training(moved, by_batch)
+
+
+def test_data_on_the_device_is_moved_once_and_let_go_of(table, quick):
+    clf = LECClassifier(TinyNet, data_on_device=True, **quick)
+    seen = []
+    clf.set_params(callbacks=[("look", OnBatch(lambda net, batch: seen.append((net._on_device_[0], batch[0].dtype))))])
+
+    clf.fit(table[0].astype(np.float64), table[1])
+
+    assert len({id(moved) for moved, _ in seen}) == 1
+    assert {dtype for _, dtype in seen} == {torch.float32}
+    assert clf._on_device_ is None
+
+
+def test_data_on_the_device_goes_with_subsets_and_a_split(table, quick):
+    split = ValidSplit(3)
+    moved = LECClassifier(TinyNet, data_on_device=True, train_split=split, **quick).fit(*table)
+    by_batch = LECClassifier(TinyNet, train_split=split, **quick).fit(*table)
+
+    assert same_training(moved, by_batch)
+    assert moved.history[:, "valid_loss"] == pytest.approx(by_batch.history[:, "valid_loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW])
+def test_adam_is_fused(table, quick, optimizer):
+    clf = LECClassifier(TinyNet, optimizer=optimizer, **quick).fit(*table)
+
+    assert clf.optimizer_.param_groups[0]["fused"]
+
+
+@pytest.mark.parametrize("choice", [{"fused": False}, {"foreach": True}, {"capturable": False}])
+def test_what_the_user_says_of_adam_is_left_alone(table, quick, choice):
+    named = {f"optimizer__{name}": value for name, value in choice.items()}
+    clf = LECClassifier(TinyNet, **named, **quick).fit(*table)
+
+    assert not clf.optimizer_.param_groups[0]["fused"]
+
+
+def test_other_optimizers_are_left_alone(table, quick):
+    clf = LECClassifier(TinyNet, optimizer=torch.optim.SGD, **quick).fit(*table)
+
+    assert not clf.optimizer_.param_groups[0]["fused"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_channels_last_images_and_weights_train_with_every_method(method, quick):
+    class ChannelsLast(Conv9):
+        def __init__(self, in_channels, num_classes):
+            super().__init__(in_channels, num_classes, width=1 / 32)
+            self.to(memory_format=torch.channels_last)
+
+    X = torch.randn(32, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    y = np.arange(32) % 4
+    clf = LECClassifier(ChannelsLast, method=method, eps=0.25, **quick | {"max_epochs": 2})
+    clf.fit(X.contiguous(memory_format=torch.channels_last), y)
+
+    assert all(math.isfinite(loss) for loss in clf.history[:, "train_loss"])
+    assert clf.clean_mask_.any()
