@@ -22,7 +22,7 @@ from benchmarks.growth import memory_by_agreement, seconds_by_rows
 from benchmarks.passes import SmallConvolution, count_all, count_passes
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio
-from benchmarks.variants import committee_by_vmap, compiled, memory_formats
+from benchmarks.variants import committee_by_vmap, compiled, memory_formats, vote_apart
 from sklearn_lec.datasets import fetch_cifar10, fetch_mnist
 from sklearn_lec.modules import MLP, Conv9
 from sklearn_lec.noise import SymmetricNoise
@@ -136,6 +136,10 @@ def try_variants(options):
     }
 
 
+def try_vote_apart(options):
+    return vote_apart(seeds=5)
+
+
 SECTIONS: dict[str, Callable] = {
     "mlp": time_mlp,
     "conv9": time_conv9,
@@ -144,6 +148,7 @@ SECTIONS: dict[str, Callable] = {
     "growth": measure_growth,
     "cleanlab": compare_with_cleanlab,
     "variants": try_variants,
+    "apart": try_vote_apart,
 }
 
 

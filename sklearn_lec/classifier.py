@@ -143,8 +143,11 @@ class LECClassifier(
     -----
     Cost in passes per epoch over n rows, once the warming-up is over: "ltec" and "self-training" take n forward and n
     backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n, "ltec-full" n
-    passes to select and then one forward and backward pass per kept row; "forward" trains twice. "lsec" needs a network
-    with dropout or noise. The row-wise memory is 8 bytes per row, whatever `M`.
+    passes to select and then one forward and backward pass per kept row; "forward" trains twice. Where a network with
+    convolutions keeps fewer than half of the rows, these go forward once more, and they alone go backward. "lsec" needs
+    a network with dropout or noise. The row-wise memory is 8 bytes per row, whatever `M`.
+
+    Adam and AdamW are run fused, unless ``optimizer__fused``, ``foreach``, ``capturable`` or ``differentiable`` is set.
 
     Class weights go through the criterion, ``criterion__weight=torch.tensor([1.0, 5.0])`` in the order of `classes_`.
     Votes compare the losses without them; they count in the update alone, as `sample_weight` does. With an optimizer

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from torch import nn
-from torch.utils.data import IterableDataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay
@@ -54,6 +54,14 @@ class PerOutput(nn.Module):
 class Flat(TinyNet):
     def forward(self, x):
         return super().forward(x)[:, 0]
+
+
+class LoadsRows(Dataset):
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, row):
+        return X[row], int(Y[row])
 
 
 class Endless(IterableDataset):
@@ -165,6 +173,20 @@ CASES = [
         fit(train_split=lambda dataset, y, **k: (TensorDataset(torch.ones(2, 4)), None)),
         "TypeError",
         "cannot be traced back to X",
+    ),
+    (
+        "LECClassifier",
+        "data_on_device=True, a Dataset that loads its rows",
+        fit(X=LoadsRows(), y=None, data_on_device=True),
+        "ValueError",
+        "X is a Dataset that loads its rows",
+    ),
+    (
+        "LECClassifier",
+        "data_on_device=True, worker processes",
+        fit(data_on_device=True, iterator_train__num_workers=1),
+        "ValueError",
+        "iterator_train__num_workers is set",
     ),
     ("LECClassifier", "X and y of different length", fit(y=Y[:20]), "ValueError", "X has 30, y has 20"),
     ("LECClassifier", "empty X", fit(X=X[:0], y=Y[:0]), "ValueError", "0 sample(s)"),
