@@ -171,7 +171,7 @@ def per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
 def _fetch(losses: Tensor, keep: Tensor, loss: Tensor | None) -> list[float]:
     """Bring to the host, in one transfer, the sum of all losses, the loss of the update, and how many rows are kept."""
     if on_host(losses):
-        return [quickest(losses).sum(), math.nan if loss is None else loss.item(), *quickest(keep).sum(1)]
+        return [losses.sum().item(), math.nan if loss is None else loss.item(), *quickest(keep).sum(1)]
     total = losses.sum()
     value = total if loss is None else loss.detach().to(total)
     return torch.cat([torch.stack([total, value]), keep.sum(dim=1).to(total)]).tolist()

@@ -62,38 +62,22 @@ def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
     tensor([False, False,  True,  True])
     """
     count = small_loss_count(losses.shape[-1], eps=eps)
-    smallest = _smallest_by_sorting if losses.shape[-1] <= SORTED_AT_MOST else _smallest_by_threshold
-    return smallest(losses, count)
-
-
-SORTED_AT_MOST = 2048
-"""Up to so many rows one stable sort costs less than the several steps around a threshold."""
-
-
-def _smallest_by_sorting(losses, count):
-    losses = quickest(losses)
-    order = losses.argsort(stable=True)[..., :count]  # NaN comes last
-    mask = losses > math.inf  # False throughout
-    _mark(mask, order)
-    return torch.as_tensor(mask & (abs(losses) < math.inf))
-
-
-def _smallest_by_threshold(losses, count):
     if count == 0:
         return torch.zeros_like(losses, dtype=torch.bool)
+    array = quickest(losses)
+    if isinstance(array, np.ndarray) and np.isfinite(array).all():
+        mask = array <= np.partition(array, count - 1)[..., count - 1 : count]
+        if np.count_nonzero(mask) * losses.shape[-1] == count * losses.numel():  # no ties at the threshold
+            return torch.from_numpy(mask)
+    return _smallest(losses, count)
+
+
+def _smallest(losses, count):
     finite = losses.isfinite()
-    losses = losses.where(~losses.isnan(), math.inf)  # nothing compares to NaN
+    losses = losses.where(finite, math.inf)  # nothing compares to NaN
     threshold = losses.kthvalue(count, dim=-1, keepdim=True).values
     below, ties = losses < threshold, losses == threshold
     return finite & (below | (ties & (ties.cumsum(dim=-1) <= count - below.sum(dim=-1, keepdim=True))))
-
-
-def _mark(mask, positions):
-    if mask.ndim == 1:
-        mask[positions] = True
-    else:
-        for part in zip(mask, positions, strict=True):
-            _mark(*part)
 
 
 def quickest(tensor: Tensor) -> Tensor | np.ndarray:

@@ -7,15 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_lec.selection import (
-    SORTED_AT_MOST,
-    KeptRows,
-    TemporalConsensus,
-    _smallest_by_sorting,
-    _smallest_by_threshold,
-    small_loss_count,
-    small_loss_mask,
-)
+from sklearn_lec.selection import KeptRows, TemporalConsensus, small_loss_count, small_loss_mask
 
 
 def literal_a3(small_loss_sets, t, M):
@@ -138,21 +130,20 @@ def test_memory_per_row_is_eight_bytes():
     st.integers(0, 99),
     st.lists(st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0, math.inf, math.nan]), min_size=1, max_size=60),
 )
-def test_few_and_many_rows_are_ranked_alike(percent, values):
-    losses, count = torch.tensor([values, values[::-1]]), small_loss_count(len(values), eps=percent / 100)
+def test_rows_are_ranked_alike_on_the_cpu_and_on_a_device(percent, values):
+    losses = torch.tensor([values, values[::-1]])
 
-    by_sorting, by_threshold = _smallest_by_sorting(losses, count), _smallest_by_threshold(losses, count)
+    on_cpu = small_loss_mask(losses, eps=percent / 100)
+    with patch("sklearn_lec.selection.on_host", lambda tensor: False):
+        on_device = small_loss_mask(losses, eps=percent / 100)
 
-    assert torch.equal(by_sorting, by_threshold)
+    assert torch.equal(on_cpu, on_device)
 
 
-def test_many_rows_are_ranked_without_sorting():
-    losses = torch.rand(2 * SORTED_AT_MOST, generator=torch.Generator().manual_seed(0))
+def test_losses_of_low_precision_are_ranked():
+    losses = torch.tensor([0.5, 0.25, 2.0, 1.0], dtype=torch.bfloat16)
 
-    with patch("sklearn_lec.selection._smallest_by_sorting", side_effect=AssertionError):
-        mask = small_loss_mask(losses, eps=0.25)
-
-    assert torch.equal(mask, losses <= losses.kthvalue(3 * SORTED_AT_MOST // 2).values)
+    assert small_loss_mask(losses, eps=0.5).tolist() == [True, True, False, False]
 
 
 def test_an_update_can_be_taken_back():
