@@ -95,7 +95,8 @@ def hours(cells: list[Cell], scale: Scale) -> float:
 
 
 def _behind_semantic_noise(cells, scale):
-    ordinary = {Cell(c.scale, c.data, "semantic-20", "standard", seed=0) for c in cells if c.noise_kind == "semantic"}
+    data = dict.fromkeys((cell.scale, cell.data) for cell in cells if cell.noise_kind == "semantic")
+    ordinary = [Cell(*names, "semantic-20", "standard", seed=0) for names in data]
     return [cell for cell in ordinary for _ in range(scale.settings(cell)["semantic_networks"])]
 
 

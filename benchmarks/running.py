@@ -120,7 +120,7 @@ def run(
     experiments : list of Experiment
     scale : Scale
     out : Path
-        The run folder: finished cells, pictures of the noise, checkpoints.
+        The run folder: finished cells, what else is shown, checkpoints.
     seeds : int or None, default=None
         How many seeds; None for as many as the scale says.
     data_home : str or None, default=None
@@ -141,7 +141,7 @@ def run(
         missing = {cell: settings for cell, settings in wanted.items() if not records.has(cell, settings)}
         for cell in wanted.keys() - missing.keys():
             forget_checkpoints(out, cell)  # of a run that was killed just after it had written the record
-        drawn = [e for e in experiments if e.shows in pictures.SHOWS and not pictures.is_current(e, scale, out)]
+        drawn = [e for e in experiments if not e.has_cells and not pictures.is_current(e, scale, out)]
         behind = {e: [pictures.cell_behind(scale, row) for row in e.rows_at(scale)] for e in drawn}
         unavailable = _unavailable({cell.data for cell in chain(missing, *behind.values())}, data_home)
         missing = {cell: settings for cell, settings in missing.items() if cell.data not in unavailable}
