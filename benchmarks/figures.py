@@ -106,7 +106,7 @@ def matrices_figure(source: Path, path: Path) -> Path:
     path : Path
     """
     panels = read_matrices(source)
-    figure, axes = _panels(1, len(panels), size=(3.5 * len(panels) + 1.6, 4.2))
+    figure, axes = _panels(1, len(panels), size=(3.5 * len(panels) + 1.6, 4.4), layout="compressed")
     for ax, panel in zip(axes.flat, panels, strict=True):
         image = ax.imshow(100 * panel["matrix"], cmap="Blues", vmin=0, vmax=100)
         ax.set_title(f"{data_title(panel['data'])}, {noise_title(panel['noise'])}", size=11)
@@ -136,7 +136,7 @@ def examples_figure(source: Path, path: Path) -> Path:
     names = examples["class_names"]
     given, true = names[examples["y_noisy"]], names[examples["y_true"]]
     n_columns = given.shape[1]
-    figure, axes = _panels(2, n_columns, size=(1.25 * n_columns + 0.4, 3.6))
+    figure, axes = _panels(2, n_columns, size=(1.25 * n_columns + 0.4, 3.5), layout="compressed")
     for place, ax in np.ndenumerate(axes):
         image = np.moveaxis(examples["images"][place], 0, -1)
         ax.imshow(image, cmap="gray", vmin=0, vmax=1)  # the map is for one channel; three are colours already
@@ -190,6 +190,9 @@ def _draw_panel(ax, experiment: Experiment, row: Row, results: Results) -> None:
     ax.grid(alpha=0.3, linewidth=0.6)
     ax.tick_params(labelsize=8)
     ax.xaxis.get_major_locator().set_params(integer=True)
+    if not ax.lines:
+        ax.set(xticks=[], yticks=[])
+        ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", va="center", color="gray")
 
 
 def _first_epochs_left_out(experiment: Experiment, row: Row, column: Column, results: Results) -> int:
@@ -199,14 +202,14 @@ def _first_epochs_left_out(experiment: Experiment, row: Row, column: Column, res
     return results.of(experiment, row, column)[0]["settings"]["warm_up"]
 
 
-def _panels(n_rows: int, n_columns: int, *, size: tuple[float, float]):
-    """Return a figure and its panels; it belongs to no window and no notebook."""
+def _panels(n_rows: int, n_columns: int, *, size: tuple[float, float], layout: str = "constrained"):
+    """Return a figure and its panels; it belongs to no window and no notebook. Square panels look best compressed."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("figures need matplotlib: pip install 'sklearn-lec[plot]'") from error
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size, layout=layout)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 

@@ -33,9 +33,9 @@ CAPTIONS = {
 COUNTED = """Counted: parameters as a multiple of one network's (m), and the rows that went forward and backward in one
 epoch of filtering as a multiple of all rows (n).
 """
-COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained (about half the
-single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables share are counted in each of them.
-Figures use those of the tables."""
+COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained
+(about half the single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables
+share are counted in each of them; figures use those of the tables."""
 DRAWN = {"matrices": matrices_figure, "examples": examples_figure}
 
 
