@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
+import torch
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
+from threadpoolctl import threadpool_limits
 
 from benchmarks import pictures, sources
 from benchmarks.cells import CLEANLAB, Cell
@@ -242,9 +244,10 @@ def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Out
 
 
 def _attempt(key, job, *, out):
-    """Do a job in a worker; an exception is part of the outcome."""
+    """Do a job in a worker, on one core; an exception is part of the outcome."""
+    torch.set_num_threads(1)
     # Random numbers come from the generators of the process, so that two trainings must not share it.
-    with _one_at_a_time, taking_part(out):
+    with _one_at_a_time, taking_part(out), threadpool_limits(1):
         try:
             return Outcome(key, job(), None)
         except Exception:

@@ -1,4 +1,4 @@
-"""The report on a run: its numbers, what it says of missing cells, and its figures. Most of it on trainings that never were."""
+"""The report on a run: its numbers, what it says of missing cells, and its figures."""
 
 import json
 import random
@@ -171,7 +171,7 @@ def test_page_ends_with_what_the_papers_scale_costs(page, tmp_path):
     text, table = page.split("## What the paper's scale costs\n\n")[1].split("\n\n")
 
     assert text.endswith("It was not run here.")
-    assert [line[0] for line in lines_of(table)][0] == "Table 1"
+    assert lines_of(table)[0][0] == "Table 1"
     assert lines_of(table)[-1][:2] == ["All, each training once", str(len(cells))]
     assert "12 of its trainings were run here." in report_on(tmp_path, synthetic_records("paper", "tableA2", seeds=4))
 
