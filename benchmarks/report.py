@@ -10,6 +10,7 @@ from benchmarks.cost import GPU, STEP, hours
 from benchmarks.experiments import EXPERIMENTS, Experiment
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
 from benchmarks.files import write_whole
+from benchmarks.passes import EPS, N_ROWS, M
 from benchmarks.records import RECORDS, read_records
 from benchmarks.results import Results
 from benchmarks.running import cells_of
@@ -30,8 +31,9 @@ CAPTIONS = {
     "figure2": "From the first epoch after the warm-up on, when filtering starts.",
     "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
 }
-COUNTED = """Counted: parameters as a multiple of one network's (m), and the rows that went forward and backward in one
-epoch of filtering as a multiple of all rows (n).
+COUNTED = f"""Counted with M = {M} and a noise ratio of {EPS:.0%}: parameters as a multiple of one network's (m), and
+the rows that went forward and backward in one epoch of filtering as a multiple of all rows (n). D2L measures {N_ROWS}
+rows beside in each epoch, which are all rows here and few in a real training set.
 """
 COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained
 (about half the single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables
