@@ -2,13 +2,13 @@
 
 import argparse
 import difflib
-import importlib.util
 import sys
 from pathlib import Path
 
 from benchmarks.cost import UNITS, hours
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.files import FolderInUseError
+from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import SCALES, load_scale
 
@@ -59,18 +59,19 @@ def _run(options):
         concerned = [problem.what for problem in problems if problem.why == why]
         more = [f"and {len(concerned) - N_NAMED} more"] if len(concerned) > N_NAMED else []
         print("", *concerned[:N_NAMED], *more, why, sep="\n", file=sys.stderr)
+    code = _report(options)  # also after problems: what is finished is worth seeing
     if problems:
         print(f"\n{len(problems)} problem(s), see above. What is finished is in {options.out}.", file=sys.stderr)
         return 1
-    if importlib.util.find_spec("benchmarks.report"):
-        return _report(options)
-    return 0
+    return code
 
 
 def _report(options):
-    from benchmarks.report import write_report
-
-    print(write_report(options.out))
+    try:
+        print(write_report(options.out, seeds=options.seeds))
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
@@ -93,6 +94,7 @@ def _positive(text):
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="The tables and figures of the paper.")
     commands = parser.add_subparsers(required=True)
+    seeds = {"type": _positive, "help": "how many trainings each entry is the mean of; default: what the scale says"}
 
     command = commands.add_parser("list", help="tables and figures, how many trainings they are, and what they cost")
     command.set_defaults(command=_list)
@@ -103,7 +105,7 @@ def _parser():
     )
     command.add_argument("--scale", choices=SCALES, default="cpu", help="default: cpu")
     command.add_argument("--jobs", type=_positive, default=2, help="trainings side by side, one core each; default: 2")
-    command.add_argument("--seeds", type=_positive, help="default: what the scale says")
+    command.add_argument("--seeds", **seeds)
     command.add_argument("--data-home", help="where data sets lie; default: scikit-learn's folder")
     command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
@@ -113,6 +115,7 @@ def _parser():
 
     command = commands.add_parser("report", help="write the report of a run folder")
     command.add_argument("out", type=Path, nargs="?", default=OUT, help=f"default: {OUT}")
+    command.add_argument("--seeds", **seeds)
     command.set_defaults(command=_report)
     return parser
 

@@ -13,6 +13,8 @@ __all__ = ["CORE", "GPU", "STEP", "UNITS", "flops_per_row", "hours", "operations
 
 CORE = 4e10
 """Floating-point operations per second of one core, as small networks reach it."""
+# Checked against 74 trainings of the MLP on MNIST at the scale "cpu", on cores that had other work as well: half of
+# them took between 1.0 and 1.6 times the estimate, the fastest 0.7 times.
 GPU = 8e12
 """Floating-point operations per second of one GPU in single precision: about half the peak of a V100."""
 STEP = {"core": 2e-3, "GPU": 4e-3}
@@ -95,7 +97,8 @@ def hours(cells: list[Cell], scale: Scale) -> float:
 
 
 def _behind_semantic_noise(cells, scale):
-    ordinary = {Cell(c.scale, c.data, "semantic-20", "standard", seed=0) for c in cells if c.noise_kind == "semantic"}
+    data = dict.fromkeys((cell.scale, cell.data) for cell in cells if cell.noise_kind == "semantic")
+    ordinary = [Cell(*names, "semantic-20", "standard", seed=0) for names in data]
     return [cell for cell in ordinary for _ in range(scale.settings(cell)["semantic_networks"])]
 
 

@@ -64,6 +64,16 @@ class Experiment:
         """Whether it is a table and not a figure."""
         return self.name.startswith("table")
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether it is made of trainings; what else it is made of is in `benchmarks.pictures`."""
+        return bool(self.columns)
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether it depends on the scale: the passes that a method makes do not."""
+        return self.shows != "complexity"
+
     def rows_at(self, scale: Scale) -> tuple[Row, ...]:
         """Return the rows that a scale runs."""
         if self.name in scale.rows:

@@ -1,11 +1,13 @@
 """The paper's figures as PNG files: curves over epochs, corruption matrices and examples."""
 
-import json
+import io
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.experiments import Column, Experiment, Row
+from benchmarks.files import write_whole
+from benchmarks.pictures import read_examples, read_matrices
 from benchmarks.results import Results
 from benchmarks.tables import data_title, noise_title
 
@@ -39,6 +41,9 @@ SMALL_LOSS = ("#009E73", (0, (5, 1.5)))
 INTERSECTION = ("#D55E00", "-")
 KEEP_EVERY_ROW = ("d2l", "forward")
 """Methods whose label precision is that of the data, as Standard's."""
+
+N_NAMED_CLASSES = 10
+"""The names of more classes do not fit beside a matrix."""
 
 AXES = {
     "accuracy": "test accuracy (%)",
@@ -87,12 +92,12 @@ def curves_figure(experiment: Experiment, results: Results, path: Path) -> Path:
 
 
 def matrices_figure(source: Path, path: Path) -> Path:
-    """Draw corruption matrices side by side.
+    """Draw corruption matrices side by side; where there are few classes, with their names and the numbers.
 
     Parameters
     ----------
     source : Path
-        JSON, ``{"matrices": {noise: rows of the matrix}, "classes": names}``.
+        The file that `benchmarks.pictures` keeps of them.
     path : Path
         The PNG file that is written.
 
@@ -100,33 +105,26 @@ def matrices_figure(source: Path, path: Path) -> Path:
     -------
     path : Path
     """
-    stored = json.loads(source.read_text(encoding="utf-8"))
-    matrices, classes = stored["matrices"], [str(name) for name in stored["classes"]]
-    figure, axes = _panels(1, len(matrices), size=(3.5 * len(matrices) + 1.6, 4.9))
-    for ax, (noise, matrix) in zip(axes.flat, matrices.items(), strict=True):
-        shares = 100 * np.array(matrix, dtype=float)
-        image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=100)
-        for i, j in zip(*np.nonzero(shares >= 0.5), strict=True):
-            color = "white" if shares[i, j] > 50 else "black"
-            ax.text(j, i, f"{shares[i, j]:.0f}", ha="center", va="center", size=7, color=color)
-        turned = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if max(map(len, classes)) > 2 else {}
-        ax.set_xticks(range(len(classes)), classes, **turned)
-        ax.set_yticks([])
-        ax.set(title=noise_title(noise), xlabel="given label")
-    axes[0, 0].set_yticks(range(len(classes)), classes)
+    panels = read_matrices(source)
+    figure, axes = _panels(1, len(panels), size=(3.5 * len(panels) + 1.6, 4.4), layout="compressed")
+    for ax, panel in zip(axes.flat, panels, strict=True):
+        image = ax.imshow(100 * panel["matrix"], cmap="Blues", vmin=0, vmax=100)
+        ax.set_title(f"{data_title(panel['data'])}, {noise_title(panel['noise'])}", size=11)
+        ax.set(xlabel="given label", xticks=[], yticks=[])
+        if len(panel["class_names"]) <= N_NAMED_CLASSES:
+            _name_classes(ax, panel)
     axes[0, 0].set_ylabel("true label")
     figure.colorbar(image, ax=axes, label="% of the true label", shrink=0.7, pad=0.01)
     return _save(figure, path, colours=None)
 
 
 def examples_figure(source: Path, path: Path) -> Path:
-    """Draw clean examples above noisy ones, with their labels.
+    """Draw clean examples above noisy ones, with the labels that they bear.
 
     Parameters
     ----------
     source : Path
-        NPZ with ``clean_images`` and ``noisy_images`` of shape (n, height, width) or (n, height, width, 3) in [0, 1],
-        and the names of their labels: ``clean_labels``, ``noisy_given``, ``noisy_true``.
+        The file that `benchmarks.pictures` keeps of them.
     path : Path
         The PNG file that is written.
 
@@ -134,26 +132,31 @@ def examples_figure(source: Path, path: Path) -> Path:
     -------
     path : Path
     """
-    with np.load(source) as stored:
-        clean = [
-            (image, str(label)) for image, label in zip(stored["clean_images"], stored["clean_labels"], strict=True)
-        ]
-        noisy = [
-            (image, f"{given}\n(is {true})")
-            for image, given, true in zip(
-                stored["noisy_images"], stored["noisy_given"], stored["noisy_true"], strict=True
-            )
-        ]
-    n_columns = max(len(clean), len(noisy))
-    figure, axes = _panels(2, n_columns, size=(1.25 * n_columns + 0.4, 3.6))
-    for ax in axes.flat:
+    examples = read_examples(source)
+    names = examples["class_names"]
+    given, true = names[examples["y_noisy"]], names[examples["y_true"]]
+    n_columns = given.shape[1]
+    figure, axes = _panels(2, n_columns, size=(1.25 * n_columns + 0.4, 3.5), layout="compressed")
+    for place, ax in np.ndenumerate(axes):
+        image = np.moveaxis(examples["images"][place], 0, -1)
+        ax.imshow(image, cmap="gray", vmin=0, vmax=1)  # the map is for one channel; three are colours already
+        ax.set_title(given[place] if given[place] == true[place] else f"{given[place]}\n(is {true[place]})", size=9)
         ax.set(xticks=[], yticks=[], frame_on=False)
-    for line, name, examples in zip(axes, ("clean", "noisy"), (clean, noisy), strict=True):
-        line[0].set_ylabel(name, size=11)
-        for ax, (image, title) in zip(line, examples, strict=False):
-            ax.imshow(image, cmap="gray", vmin=0, vmax=1)
-            ax.set_title(title, size=9)
+    for ax, kind in zip(axes[:, 0], ("clean", "noisy"), strict=True):
+        ax.set_ylabel(kind, size=11)
     return _save(figure, path, colours=None)
+
+
+def _name_classes(ax, panel: dict) -> None:
+    """Write the names of classes beside a corruption matrix, and its numbers into it."""
+    names, shares = panel["class_names"], 100 * panel["matrix"]
+    turned = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 2 else {}
+    ax.set_xticks(range(len(names)), names, **turned)
+    if ax.get_subplotspec().is_first_col():
+        ax.set_yticks(range(len(names)), names)
+    for i, j in zip(*np.nonzero(shares >= 0.5), strict=True):
+        color = "white" if shares[i, j] > 50 else "black"
+        ax.text(j, i, f"{shares[i, j]:.0f}", ha="center", va="center", size=7, color=color)
 
 
 def _lines(experiment: Experiment, results: Results) -> list[tuple[str, Column, str, tuple]]:
@@ -187,6 +190,9 @@ def _draw_panel(ax, experiment: Experiment, row: Row, results: Results) -> None:
     ax.grid(alpha=0.3, linewidth=0.6)
     ax.tick_params(labelsize=8)
     ax.xaxis.get_major_locator().set_params(integer=True)
+    if not ax.lines:
+        ax.set(xticks=[], yticks=[])
+        ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", va="center", color="gray")
 
 
 def _first_epochs_left_out(experiment: Experiment, row: Row, column: Column, results: Results) -> int:
@@ -196,14 +202,14 @@ def _first_epochs_left_out(experiment: Experiment, row: Row, column: Column, res
     return results.of(experiment, row, column)[0]["settings"]["warm_up"]
 
 
-def _panels(n_rows: int, n_columns: int, *, size: tuple[float, float]):
-    """Return a figure and its panels; it belongs to no window and no notebook."""
+def _panels(n_rows: int, n_columns: int, *, size: tuple[float, float], layout: str = "constrained"):
+    """Return a figure and its panels; it belongs to no window and no notebook. Square panels look best compressed."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("figures need matplotlib: pip install 'sklearn-lec[plot]'") from error
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size, layout=layout)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
@@ -217,5 +223,7 @@ def _save(figure, path: Path, *, colours: int | None = 128) -> Path:
     picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
     if colours is not None:
         picture = picture.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    picture.save(path, optimize=True)
+    buffer = io.BytesIO()
+    picture.save(buffer, format="png", optimize=True)
+    write_whole(path, buffer.getvalue())
     return path

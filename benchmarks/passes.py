@@ -10,7 +10,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.noise import SymmetricNoise
 
-__all__ = ["Passes", "count_all", "count_passes"]
+__all__ = ["EPS", "N_ROWS", "M", "Passes", "count_all", "count_passes"]
 
 N_ROWS, N_FEATURES, N_CLASSES = 1280, 16, 4
 EPS = 0.2

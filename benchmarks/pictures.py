@@ -1,4 +1,4 @@
-"""What Figures A1 and A2 show of the noise itself, kept in the run folder so that a report needs no data.
+"""What is shown beside trainings: Figures A1 and A2, Table A3; kept in the run folder so that a report needs no data.
 
 ``OUT/figureA1-<scale>.json`` has ``panels``, a list of ``{"data", "noise", "class_names", "matrix"}``; ``matrix`` is
 the share of each true class (row) that bears each label (column).
@@ -7,6 +7,8 @@ the share of each true class (row) that bears each label (column).
 first, then noisy ones; their ``y_true`` and ``y_noisy``, int64 of shape (2, 10); ``class_names``; ``data``; ``noise``.
 
 Both have ``settings``, those of each row as text, by which a file is known to be out of date.
+
+``OUT/tableA3.json`` has ``[parameters, forward, backward]`` by method, as `benchmarks.passes` counts them.
 """
 
 import io
@@ -19,14 +21,23 @@ from benchmarks import sources
 from benchmarks.cells import Cell
 from benchmarks.experiments import Experiment, Row
 from benchmarks.files import write_whole
+from benchmarks.passes import count_all
 from benchmarks.scales import Scale
 from sklearn_lec.noise.base import corruption_matrix
 
-__all__ = ["SHOWS", "cell_behind", "is_current", "picture_file", "read_examples", "read_matrices", "write_picture"]
+__all__ = [
+    "cell_behind",
+    "is_current",
+    "picture_file",
+    "read_counts",
+    "read_examples",
+    "read_matrices",
+    "write_picture",
+]
 
 N_EXAMPLES = 10
-SHOWS = {"matrices": "json", "examples": "npz"}
-"""What figures of the noise show, and in which kind of file it is kept."""
+ENDINGS = {"matrices": ".json", "examples": ".npz", "complexity": ".json"}
+"""The kind of file in which is kept what an experiment shows."""
 
 
 def cell_behind(scale: Scale, row: Row) -> Cell:
@@ -34,25 +45,26 @@ def cell_behind(scale: Scale, row: Row) -> Cell:
     return Cell(scale.name, row.data, row.noise, "standard", seed=0)
 
 
-def picture_file(experiment: Experiment, scale: Scale, out: Path) -> Path:
-    """Return the file of a figure that shows the noise."""
-    return Path(out) / f"{experiment.name}-{scale.name}.{SHOWS[experiment.shows]}"
+def picture_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
+    """Return the file of an experiment without cells; `scale` is not used where it has none."""
+    name = f"{experiment.name}-{scale.name}" if experiment.has_scale else experiment.name
+    return Path(out) / (name + ENDINGS[experiment.shows])
 
 
 def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
-    """Return whether the file of a figure is there, made with the settings as they are now."""
+    """Return whether the file of an experiment is there, made with the settings as they are now."""
     file = picture_file(experiment, scale, out)
-    if not file.exists():
+    # What does not depend on the scale follows from the code alone; it is quickly made anew.
+    if not experiment.has_scale or not file.exists():
         return False
     content = json.loads(file.read_text()) if experiment.shows == "matrices" else read_examples(file)
     return str(content["settings"]) == _settings(experiment, scale)
 
 
 def write_picture(experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path) -> None:
-    """Write the file of a figure that shows the noise: ``shows`` is "matrices" or "examples"."""
-    content = {"matrices": _matrices, "examples": _examples}[experiment.shows]
-    settings = _settings(experiment, scale)
-    write_whole(picture_file(experiment, scale, out), content(experiment, scale, data_home, out, settings))
+    """Write the file of an experiment without cells."""
+    content = {"matrices": _matrices, "examples": _examples, "complexity": _counts}[experiment.shows]
+    write_whole(picture_file(experiment, scale, out), content(experiment, scale, data_home, out))
 
 
 def read_matrices(file: Path) -> list[dict]:
@@ -66,22 +78,27 @@ def read_examples(file: Path) -> dict[str, np.ndarray]:
         return dict(arrays)
 
 
+def read_counts(file: Path) -> dict[str, list[float]]:
+    """Return what Table A3 shows: parameters, forward and backward passes by method."""
+    return json.loads(file.read_text())
+
+
 def _settings(experiment, scale):
     cells = [cell_behind(scale, row) for row in experiment.rows_at(scale)]
     return json.dumps([[cell.name, scale.settings(cell)] for cell in cells], sort_keys=True)
 
 
-def _matrices(experiment, scale, data_home, out, settings):
+def _matrices(experiment, scale, data_home, out):
     panels = []
     for row in experiment.rows_at(scale):
         noisy, clean = _data_of(row, scale, data_home, out)
         matrix = corruption_matrix(noisy.y_clean, noisy.y_noisy, len(clean.class_names))
         panel = {"data": row.data, "noise": row.noise, "class_names": clean.class_names}
         panels.append(panel | {"matrix": matrix.round(5).tolist()})
-    return json.dumps({"settings": settings, "panels": panels}).encode()
+    return json.dumps({"settings": _settings(experiment, scale), "panels": panels}).encode()
 
 
-def _examples(experiment, scale, data_home, out, settings):
+def _examples(experiment, scale, data_home, out):
     (row,) = experiment.rows_at(scale)
     noisy, clean = _data_of(row, scale, data_home, out)
     rng = np.random.RandomState(0)
@@ -97,9 +114,13 @@ def _examples(experiment, scale, data_home, out, settings):
         class_names=clean.class_names,
         data=row.data,
         noise=row.noise,
-        settings=settings,
+        settings=_settings(experiment, scale),
     )
     return buffer.getvalue()
+
+
+def _counts(experiment, scale, data_home, out):
+    return json.dumps(count_all()).encode()
 
 
 def _data_of(row, scale, data_home, out):

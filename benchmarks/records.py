@@ -6,9 +6,9 @@ from pathlib import Path
 
 from benchmarks.cells import Cell
 
-__all__ = ["RecordsFile", "cell_of", "read_records"]
+__all__ = ["RECORDS", "RecordsFile", "cell_of", "read_records"]
 
-NAME = "cells.jsonl"
+RECORDS = "cells.jsonl"
 
 
 class RecordsFile:
@@ -21,7 +21,7 @@ class RecordsFile:
     """
 
     def __init__(self, out: Path):
-        self.file = out / NAME
+        self.file = out / RECORDS
         self.file.touch()
         lines, whole = _read(self.file)
         os.truncate(self.file, whole)
@@ -53,7 +53,7 @@ def read_records(out: Path) -> list[dict]:
     records : list of dict
         In the order in which the cells were finished first.
     """
-    file = Path(out) / NAME
+    file = Path(out) / RECORDS
     return list({cell_of(record): record for record in _read(file)[0]}.values()) if file.exists() else []
 
 

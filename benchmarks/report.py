@@ -1,19 +1,24 @@
 """The page that shows what a run of the benchmarks found, beside what the paper says."""
 
-import json
 import math
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks import pictures
+from benchmarks.cost import GPU, STEP, hours
 from benchmarks.experiments import EXPERIMENTS, Experiment
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
-from benchmarks.results import Results, read_records
-from benchmarks.scales import load_scale
+from benchmarks.files import write_whole
+from benchmarks.passes import EPS, N_ROWS, M
+from benchmarks.records import RECORDS, read_records
+from benchmarks.results import Results
+from benchmarks.running import cells_of
+from benchmarks.scales import SCALES, load_scale
 from benchmarks.tables import NOTHING, accuracy_table, complexity_table, data_title, markdown_table, paper_rows
 
 __all__ = ["write_report"]
 
-SCALES = ("smoke", "cpu", "paper")
 INTRODUCTION = """# Benchmarks
 
 The tables and figures of Lee and Chung, *Robust Training with Ensemble Consensus* (ICLR 2020), run again. Entries are
@@ -26,13 +31,14 @@ CAPTIONS = {
     "figure2": "From the first epoch after the warm-up on, when filtering starts.",
     "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
 }
-COUNTED = """Counted: parameters as a multiple of one network's (m), and the rows that went forward and backward in one
-epoch of filtering as a multiple of all rows (n).
+COUNTED = f"""Counted with M = {M} and a noise ratio of {EPS:.0%}: parameters as a multiple of one network's (m), and
+the rows that went forward and backward in one epoch of filtering as a multiple of all rows (n). D2L measures {N_ROWS}
+rows beside in each epoch, which are all rows here and few in a real training set.
 """
-OF_NO_SCALE = {"tableA3": "tableA3.json", "figureA1": "figureA1.json", "figureA2": "figureA2.npz"}
-"""What is not made of cells, and the files that it is made of."""
-
-DRAWN = {"figureA1": matrices_figure, "figureA2": examples_figure}
+COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained
+(about half the single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables
+share are counted in each of them; figures use those of the tables."""
+DRAWN = {"matrices": matrices_figure, "examples": examples_figure}
 
 
 def write_report(out: Path, *, seeds: int | None = None) -> Path:
@@ -41,8 +47,8 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     Parameters
     ----------
     out : Path
-        The folder of the run, with ``cells.jsonl`` and, where they were run, ``tableA3.json``, ``figureA1.json`` and
-        ``figureA2.npz``. The page and the figures go there too.
+        The folder of the run, with ``cells.jsonl`` and, where they were run, the files of `benchmarks.pictures`. The
+        page and the figures go there too.
     seeds : int or None, default=None
         How many seeds a complete run has; None for as many as the scale says. Seeds beyond it are shown as well.
 
@@ -50,23 +56,34 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     -------
     page : Path
         ``README.md`` in that folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing was ever run in that folder.
     """
     out = Path(out)
-    records = read_records(out / "cells.jsonl")
-    scales = sorted({record["scale"] for record in records}, key=SCALES.index)
+    if not (out / RECORDS).exists():
+        raise FileNotFoundError(
+            f"there is no {out / RECORDS}, so there is nothing to report. `python -m benchmarks run all "
+            f"--out {out}` makes it; if it lies elsewhere, name its folder."
+        )
+    records = read_records(out)
     sections = [INTRODUCTION]
-    for name in scales:
+    for name in SCALES:
         sections += _scale_section(Results(load_scale(name), records, seeds=seeds), out)
-    sections += _section_of_no_scale(out, scales)
+    sections += [*_section_of_no_scale(out), *_cost_section(records)]
     page = out / "README.md"
-    page.write_text("\n".join(sections), encoding="utf-8")
+    write_whole(page, "\n".join(sections).encode())
     return page
 
 
 def _scale_section(results: Results, out: Path) -> list[str]:
-    """Return the paragraphs on one scale."""
-    experiments = [e for e in EXPERIMENTS.values() if e.name not in OF_NO_SCALE]
-    begun = [experiment for experiment in experiments if results.progress(experiment)[0]]
+    """Return the paragraphs on one scale; none if there is nothing of it."""
+    experiments = [experiment for experiment in EXPERIMENTS.values() if experiment.has_scale]
+    begun = [experiment for experiment in experiments if _is_begun(experiment, results, out)]
+    if not begun and not results.n_outdated:
+        return []
     absent = [experiment for experiment in experiments if experiment not in begun]
     paragraphs = [f"## Scale: {results.scale.name}\n"]
     if absent:
@@ -79,6 +96,12 @@ def _scale_section(results: Results, out: Path) -> list[str]:
     return [*paragraphs, *_circumstances(results)]
 
 
+def _is_begun(experiment: Experiment, results: Results, out: Path) -> bool:
+    if experiment.has_cells:
+        return results.progress(experiment)[0] > 0
+    return pictures.is_current(experiment, results.scale, out)
+
+
 def _experiment_section(experiment: Experiment, results: Results, out: Path) -> list[str]:
     """Return the paragraphs on one table or figure."""
     paragraphs = [f"### {_heading(experiment)}: {experiment.title}\n"]
@@ -88,7 +111,10 @@ def _experiment_section(experiment: Experiment, results: Results, out: Path) -> 
         paragraphs.append(f"{total - done} of {_count(total, 'cell')} missing. To run: `{command}`\n")
     if not experiment.is_table:
         name = f"{experiment.name}-{results.scale.name}.png"
-        curves_figure(experiment, results, out / name)
+        if experiment.has_cells:
+            curves_figure(experiment, results, out / name)
+        else:
+            DRAWN[experiment.shows](pictures.picture_file(experiment, results.scale, out), out / name)
         caption = CAPTIONS.get(experiment.name)
         return [*paragraphs, f"![{experiment.title}]({name})\n", *([f"{caption}\n"] if caption else [])]
     paragraphs.append(accuracy_table(experiment, results) + "\n")
@@ -98,24 +124,34 @@ def _experiment_section(experiment: Experiment, results: Results, out: Path) -> 
     return paragraphs
 
 
-def _section_of_no_scale(out: Path, scales: list[str]) -> list[str]:
-    """Return the paragraphs on what is not made of cells."""
-    paragraphs, absent = [], []
-    for name, source in OF_NO_SCALE.items():
-        experiment = EXPERIMENTS[name]
-        if not (out / source).exists():
-            absent.append(experiment)
-            continue
-        paragraphs.append(f"### {_heading(experiment)}: {experiment.title}\n")
-        if name in DRAWN:
-            picture = DRAWN[name](out / source, out / f"{name}.png")
-            paragraphs.append(f"![{experiment.title}]({picture.name})\n")
-        else:
-            counted = json.loads((out / source).read_text(encoding="utf-8"))
-            paragraphs += [COUNTED, complexity_table(counted) + "\n"]
-    if absent:
-        paragraphs.append(_not_run(absent, _command(absent, out, scale=scales[-1] if scales else None)))
-    return ["## Complexity and noise\n", *paragraphs]
+def _section_of_no_scale(out: Path) -> list[str]:
+    """Return the paragraphs on what is the same at every scale."""
+    paragraphs = []
+    for experiment in EXPERIMENTS.values():
+        if not experiment.has_scale:
+            file = pictures.picture_file(experiment, None, out)
+            paragraphs.append(f"## {_heading(experiment)}: {experiment.title}\n")
+            if file.exists():
+                paragraphs += [COUNTED, complexity_table(pictures.read_counts(file)) + "\n"]
+            else:
+                paragraphs.append(_not_run([experiment], _command([experiment], out)))
+    return paragraphs
+
+
+def _cost_section(records: list[dict]) -> list[str]:
+    """Return the paragraphs on what the paper's own setting takes."""
+    scale = load_scale("paper")
+    parts = {_heading(e): [e] for e in EXPERIMENTS.values() if e.is_table and e.has_cells}
+    parts["All, each training once"] = list(EXPERIMENTS.values())
+    cells = {name: cells_of(experiments, scale) for name, experiments in parts.items()}
+    lines = [[name, str(len(chosen)), f"{hours(chosen, scale):,.0f}"] for name, chosen in cells.items()]
+    n_run = sum(record["scale"] == scale.name for record in records)
+    run = f"{n_run} of its trainings were run here." if n_run else "It was not run here."
+    return [
+        "## What the paper's scale costs\n",
+        f"{COST} {run}\n",
+        markdown_table(["", "trainings", "GPU hours"], lines, n_names=1) + "\n",
+    ]
 
 
 def _circumstances(results: Results) -> list[str]:
@@ -132,12 +168,12 @@ def _circumstances(results: Results) -> list[str]:
     lines = [[name, *(_values(s.get(name) for s in by_data[data]) for data in datasets)] for name in names]
     packages = sorted({package for record in records for package in record["versions"]})
     versions = [f"{package} {_values(r['versions'].get(package) for r in records)}" for package in packages]
-    hours = math.fsum(record["seconds"] for record in records) / 3600
+    seconds = math.fsum(record["seconds"] for record in records)
     return [
         "### Settings, versions and time\n",
         markdown_table(["setting", *datasets], lines, n_names=1) + "\n",
         f"Versions: {', '.join(versions)}.\n",
-        f"Time spent: {hours:.2f} hours of training in {_count(len(records), 'cell')}.\n",
+        f"Time spent: {seconds / 3600:.2f} hours of training in {_count(len(records), 'cell')}.\n",
     ]
 
 
@@ -166,11 +202,11 @@ def _not_run(experiments: list[Experiment], command: str) -> str:
     return f"Not run: {', '.join(map(_heading, experiments))}. To run: `{command}`\n"
 
 
-def _command(experiments: list[Experiment], out: Path, *, scale: str | None, seeds: int | None = None) -> str:
+def _command(experiments: list[Experiment], out: Path, *, scale: str | None = None, seeds: int | None = None) -> str:
     """Return the command that runs what is missing."""
     names = " ".join(experiment.name for experiment in experiments)
     options = {"scale": scale, "seeds": seeds, "out": _shown(out)}
-    given = " ".join(f"--{name} {value}" for name, value in options.items() if value is not None)
+    given = " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None)
     return f"python -m benchmarks run {names} {given}"
 
 

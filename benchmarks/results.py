@@ -2,32 +2,16 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.cells import Cell
 from benchmarks.experiments import Column, Experiment, Row
+from benchmarks.records import cell_of
 from benchmarks.scales import Scale
 
-__all__ = ["Results", "read_records"]
-
-
-def read_records(path: Path) -> list[dict]:
-    """Read the records of finished cells; a last line that was cut off by a kill is left out.
-
-    Parameters
-    ----------
-    path : Path
-        May be absent: nothing has been finished then.
-
-    Returns
-    -------
-    records : list of dict
-    """
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n") and line.strip()]
+__all__ = ["Results"]
 
 
 class Results:
@@ -56,7 +40,7 @@ class Results:
         self._by_column: dict[Cell, list[dict]] = {}
         # Sorted, so that neither rounding nor a cell that was run twice depends on the order of the file.
         for record in sorted((r for r in records if r["scale"] == scale.name), key=_sort_key):
-            cell = Cell(**{field.name: record[field.name] for field in fields(Cell)})
+            cell = cell_of(record)
             if record["settings"] != json.loads(json.dumps(scale.settings(cell))):
                 self.n_outdated += 1
             elif cell not in self.records:

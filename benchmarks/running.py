@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
+import torch
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
+from threadpoolctl import threadpool_limits
 
 from benchmarks import pictures, sources
 from benchmarks.cells import CLEANLAB, Cell
@@ -120,7 +122,7 @@ def run(
     experiments : list of Experiment
     scale : Scale
     out : Path
-        The run folder: finished cells, pictures of the noise, checkpoints.
+        The run folder: finished cells, what else is shown, checkpoints.
     seeds : int or None, default=None
         How many seeds; None for as many as the scale says.
     data_home : str or None, default=None
@@ -141,7 +143,7 @@ def run(
         missing = {cell: settings for cell, settings in wanted.items() if not records.has(cell, settings)}
         for cell in wanted.keys() - missing.keys():
             forget_checkpoints(out, cell)  # of a run that was killed just after it had written the record
-        drawn = [e for e in experiments if e.shows in pictures.SHOWS and not pictures.is_current(e, scale, out)]
+        drawn = [e for e in experiments if not e.has_cells and not pictures.is_current(e, scale, out)]
         behind = {e: [pictures.cell_behind(scale, row) for row in e.rows_at(scale)] for e in drawn}
         unavailable = _unavailable({cell.data for cell in chain(missing, *behind.values())}, data_home)
         missing = {cell: settings for cell, settings in missing.items() if cell.data not in unavailable}
@@ -242,9 +244,10 @@ def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Out
 
 
 def _attempt(key, job, *, out):
-    """Do a job in a worker; an exception is part of the outcome."""
+    """Do a job in a worker, on one core; an exception is part of the outcome."""
+    torch.set_num_threads(1)
     # Random numbers come from the generators of the process, so that two trainings must not share it.
-    with _one_at_a_time, taking_part(out):
+    with _one_at_a_time, taking_part(out), threadpool_limits(1):
         try:
             return Outcome(key, job(), None)
         except Exception:

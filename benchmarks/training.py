@@ -9,9 +9,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import torch
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 import sklearn_lec
 from benchmarks import sources
@@ -46,8 +44,7 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
     record : dict
         What there is to keep, ready for JSON. ``seconds`` counts from the last interruption.
     """
-    torch.set_num_threads(1)
-    with threadpool_limits(1), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # Some methods are meant to fail on some noises; the curves say so.
         warnings.filterwarnings("ignore", "no row labelled|nothing was learned in epoch", UserWarning)
         warnings.filterwarnings("ignore", "When X and pred_probs are both provided", UserWarning)

@@ -1,5 +1,6 @@
 """Small data, small networks, and one thread: training has to be fast enough to be tested often."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -57,6 +58,25 @@ def shared_data():
     if not folder.exists():
         pytest.skip(f"no data in {folder}; set SKLEARN_LEC_DATA to a folder in torchvision's layout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def smoke_run(tmp_path_factory):
+    """The folder of a run of all benchmarks at the smallest scale, with its report."""
+    from benchmarks.experiments import EXPERIMENTS
+    from benchmarks.files import FolderInUseError
+    from benchmarks.report import write_report
+    from benchmarks.running import run
+    from benchmarks.scales import load_scale
+
+    base = tmp_path_factory.getbasetemp()
+    # Made once, even if the tests are run by several processes: their folders lie in a common one.
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smoke"
+    while not (out / "README.md").exists():
+        with contextlib.suppress(FolderInUseError):
+            assert run(list(EXPERIMENTS.values()), load_scale("smoke"), out=out) == []
+            write_report(out)
+    return out
 
 
 def weights(clf):

@@ -1,4 +1,4 @@
-"""The report on a run: its numbers, what it says of missing cells, and its figures. Nothing is trained here."""
+"""The report on a run: its numbers, what it says of missing cells, and its figures."""
 
 import json
 import random
@@ -10,13 +10,12 @@ import pytest
 
 from benchmarks import figures
 from benchmarks.experiments import EXPERIMENTS, Row
-from benchmarks.figures import curves_figure
+from benchmarks.figures import curves_figure, examples_figure, matrices_figure
 from benchmarks.report import write_report
 from benchmarks.results import Results
 from benchmarks.scales import load_scale
 from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table
 
-CURVE_FIGURES = [name for name, e in EXPERIMENTS.items() if not e.is_table and e.columns]
 ENDS = {"standard": 0.6, "d2l": 0.65, "forward": 0.7, "self-training": 0.8, "co-teaching": 0.82, "lsec": 0.84}
 
 
@@ -56,18 +55,6 @@ def write_records(folder, records):
     return folder
 
 
-def write_what_needs_no_scale(folder):
-    matrix = (0.8 * np.eye(10) + 0.2 * np.roll(np.eye(10), 1, axis=1)).tolist()
-    stored = {"matrices": {"sym-20": matrix, "asym-20": matrix}, "classes": [str(digit) for digit in range(10)]}
-    (folder / "figureA1.json").write_text(json.dumps(stored))
-    images, labels = np.random.default_rng(0).random((8, 28, 28)), np.array([str(digit) for digit in range(8)])
-    arrays = {"clean_images": images, "noisy_images": images[::-1], "clean_labels": labels}
-    np.savez(folder / "figureA2.npz", **arrays, noisy_given=labels, noisy_true=labels[::-1])
-    (folder / "tableA3.json").write_text(
-        json.dumps({"standard": [1, 1, 1], "ltec": [1.0, 1.0, 0.75], "lnec": [5, 5, 3]})
-    )
-
-
 def report_on(folder, records, **options):
     return write_report(write_records(folder, records), **options).read_text(encoding="utf-8")
 
@@ -90,13 +77,9 @@ def first_row(name, records, scale="smoke", **options):
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory):
-    """A folder with the report on a complete run at the smallest scale."""
-    folder = tmp_path_factory.mktemp("complete")
-    write_what_needs_no_scale(folder)
-    write_records(folder, synthetic_records("smoke", *EXPERIMENTS))
-    write_report(folder, seeds=2)
-    return folder
+def page(smoke_run):
+    """The report on a complete run at the smallest scale."""
+    return (smoke_run / "README.md").read_text(encoding="utf-8")
 
 
 def test_entries_are_mean_and_standard_deviation_of_final_and_peak_over_seeds():
@@ -169,19 +152,28 @@ def test_page_says_how_many_cells_are_missing_and_how_to_run_them(tmp_path, monk
     assert "`python -m benchmarks run table7 --scale smoke --seeds 2 --out results`" in page
 
 
-def test_complete_run_misses_nothing(everything):
-    page = (everything / "README.md").read_text(encoding="utf-8")
-
+def test_complete_run_misses_nothing(page):
     assert "missing" not in page
     assert "Not run" not in page
     assert not [line for line in page.splitlines() if "sym-" in line and f"| {NOTHING} |" in line]
 
 
 def test_folder_without_finished_cells_gives_a_page(tmp_path):
-    page = write_report(tmp_path).read_text(encoding="utf-8")
+    page = report_on(tmp_path, [])
 
-    assert "Scale" not in page
-    assert "python -m benchmarks run tableA3 figureA1 figureA2" in page
+    assert "## Scale" not in page
+    assert "Not run: Table A3. To run: `python -m benchmarks run tableA3 --out" in page
+
+
+def test_page_ends_with_what_the_papers_scale_costs(page, tmp_path):
+    cells = {cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(load_scale("paper"))}
+
+    text, table = page.split("## What the paper's scale costs\n\n")[1].split("\n\n")
+
+    assert text.endswith("It was not run here.")
+    assert lines_of(table)[0][0] == "Table 1"
+    assert lines_of(table)[-1][:2] == ["All, each training once", str(len(cells))]
+    assert "12 of its trainings were run here." in report_on(tmp_path, synthetic_records("paper", "tableA2", seeds=4))
 
 
 def test_line_that_was_cut_off_is_left_out(tmp_path):
@@ -241,8 +233,7 @@ def test_papers_clean_accuracies_have_their_standard_deviation():
     assert re.fullmatch(r"\d+\.\d ± \d\.\d \(2 of 4 seeds\)", lines_of(table)[0][2])
 
 
-def test_papers_rows_on_other_data_stand_apart(everything):
-    page = (everything / "README.md").read_text(encoding="utf-8")
+def test_papers_rows_on_other_data_stand_apart(page):
     above, _, below = page.split("### Table 2")[1].split("### Table 3")[0].partition("<details>")
 
     assert Row("digits", "sym-20") in EXPERIMENTS["table2"].rows_at(load_scale("smoke"))
@@ -260,9 +251,9 @@ def test_scales_have_sections_of_their_own(tmp_path):
     assert "| CIFAR-10 | sym-20% |" in sections[1]
 
 
-def test_settings_versions_and_time_are_told(everything):
-    page = (everything / "README.md").read_text(encoding="utf-8")
-    records = [json.loads(line) for line in (everything / "cells.jsonl").read_text().splitlines()]
+def test_settings_versions_and_time_are_told(tmp_path):
+    records = synthetic_records("smoke", "tableA2")
+    page = report_on(tmp_path, records)
 
     assert "| warm_up |" in page
     assert "Versions: python 3.11, sklearn-lec 0.1, torch 2.4." in page
@@ -286,7 +277,7 @@ def test_complexities_stand_above_the_papers():
 @pytest.fixture
 def drawn(monkeypatch):
     """A function that draws a figure of a complete run and returns it instead of writing it."""
-    monkeypatch.setattr(figures, "_save", lambda figure, path: figure)
+    monkeypatch.setattr(figures, "_save", lambda figure, path, **kwargs: figure)
     return lambda name: curves_figure(EXPERIMENTS[name], results_of(synthetic_records("smoke", name)), None)
 
 
@@ -325,18 +316,56 @@ def test_method_has_one_colour_in_all_figures(drawn):
     assert all(len(set(legend.values())) == len(legend) for legend in legends)
 
 
-@pytest.mark.parametrize("name", [*(f"{name}-smoke" for name in CURVE_FIGURES), "figureA1", "figureA2"])
-def test_every_figure_is_a_small_picture_that_the_page_shows(everything, name):
+@pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if not experiment.is_table])
+def test_every_figure_is_a_small_picture_that_the_page_shows(smoke_run, page, name):
     from matplotlib.image import imread
 
-    path = everything / f"{name}.png"
+    path = smoke_run / f"{name}-smoke.png"
     height, width, _ = imread(path).shape
 
-    assert f"]({path.name})" in (everything / "README.md").read_text(encoding="utf-8")
+    assert f"]({path.name})" in page
     assert width > 500
     assert height > 200
     assert imread(path)[..., :3].std() > 0.05
     assert path.stat().st_size < 150_000
+
+
+def test_matrices_of_few_classes_have_names_and_numbers(drawn, tmp_path):
+    def panel_with(n_classes):
+        names, matrix = [f"class {i}" for i in range(n_classes)], 0.8 * np.eye(n_classes) + 0.2 / n_classes
+        panel = {"data": "cifar-10", "noise": "sym-20", "class_names": names, "matrix": matrix.tolist()}
+        (tmp_path / "panels.json").write_text(json.dumps({"settings": "", "panels": [panel]}))
+        return matrices_figure(tmp_path / "panels.json", None).axes[0]
+
+    few, many = panel_with(10), panel_with(100)
+
+    assert [label.get_text() for label in few.get_yticklabels()] == [f"class {i}" for i in range(10)]
+    assert few.texts[0].get_text() == "82"
+    assert len(few.texts) == 100
+    assert not [*many.get_xticks(), *many.get_yticks(), *many.texts]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_examples_are_shown_in_grey_or_in_colour_with_their_labels(drawn, tmp_path, channels):
+    images = np.random.default_rng(0).random((2, 10, channels, 8, 8), dtype=np.float32)
+    y_true = np.arange(20).reshape(2, 10) % 2
+    y_noisy = np.stack([y_true[0], 1 - y_true[1]])
+    np.savez(tmp_path / "a.npz", images=images, y_true=y_true, y_noisy=y_noisy, class_names=["cat", "dog"])
+
+    panels = examples_figure(tmp_path / "a.npz", None).axes
+
+    assert [panel.get_title() for panel in (panels[1], panels[10])] == ["dog", "dog\n(is cat)"]
+    np.testing.assert_array_equal(
+        panels[10].images[0].get_array().reshape(8, 8, channels), images[1, 0].transpose(1, 2, 0)
+    )
+
+
+def test_panel_without_finished_cells_says_so(drawn):
+    records = [record for record in synthetic_records("smoke", "figure5") if record["noise"] == "sym-20"]
+
+    figure = curves_figure(EXPERIMENTS["figure5"], results_of(records), None)
+
+    assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], *[["not run"]] * 3]
 
 
 def test_figure_depends_on_no_order_and_does_without_missing_lines(tmp_path):

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
-import os
+import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +25,11 @@ from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.files import FolderInUseError, sole_use
 from benchmarks.progress import Progress
 from benchmarks.records import cell_of, read_records
-from benchmarks.running import Workers, cells_of, run
+from benchmarks.report import write_report
+from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import load_scale
 from benchmarks.training import train
+from sklearn_lec.methods import METHODS
 
 SMOKE = load_scale("smoke")
 FEW = Experiment(
@@ -47,36 +51,29 @@ def scale_with(**changes):
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory):
-    """The folder of a run of all experiments; made once, even if the tests of this module are run by two processes."""
-    base = tmp_path_factory.getbasetemp()
-    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "everything"
-    while True:
-        try:
-            assert run(list(EXPERIMENTS.values()), SMOKE, out=out, workers=Workers(jobs=2)) == []
-        except FolderInUseError:
-            continue
-        return out
+def three_cells(tmp_path_factory):
+    out = tmp_path_factory.mktemp("few")
+    assert run([FEW], SMOKE, out=out) == []
+    return out
 
 
 @pytest.fixture
-def few(tmp_path):
-    """A folder with the three cells of FEW."""
-    assert run([FEW], SMOKE, out=tmp_path) == []
-    return tmp_path
+def few(three_cells, tmp_path):
+    """A folder with the three cells of FEW, to do with what one likes."""
+    return shutil.copytree(three_cells, tmp_path, dirs_exist_ok=True)
 
 
 # --- what a run leaves behind -----------------------------------------------------------------------------------------
 
 
-def test_a_run_of_everything_makes_every_cell_once(everything):
-    lines = (everything / "cells.jsonl").read_text().splitlines()
+def test_a_run_of_everything_makes_every_cell_once(smoke_run):
+    lines = (smoke_run / "cells.jsonl").read_text().splitlines()
 
     cells = [cell_of(json.loads(line)) for line in lines]
 
     assert len(cells) == len(set(cells))
     assert set(cells) == {cell for e in EXPERIMENTS.values() for cell in e.cells(SMOKE)}
-    assert not [path for path in (everything / "checkpoints").rglob("*") if path.is_file()]
+    assert not [path for path in (smoke_run / "checkpoints").rglob("*") if path.is_file()]
 
 
 def test_a_second_run_does_nothing(few, monkeypatch):
@@ -88,8 +85,8 @@ def test_a_second_run_does_nothing(few, monkeypatch):
     assert (few / "cells.jsonl").read_bytes() == before
 
 
-def test_a_record_says_what_was_run_and_how_every_epoch_went(everything):
-    for record in read_records(everything):
+def test_a_record_says_what_was_run_and_how_every_epoch_went(smoke_run):
+    for record in read_records(smoke_run):
         cell = cell_of(record)
         assert record["settings"] == SMOKE.settings(cell)
         for name in ("accuracy", "precision", "recall", "kept"):
@@ -100,22 +97,24 @@ def test_a_record_says_what_was_run_and_how_every_epoch_went(everything):
         assert set(record["versions"]) == {"sklearn-lec", "torch", "skorch", "scikit-learn", "numpy", "python"}
 
 
-def test_foreign_images_count_as_wrong_labels(everything):
-    standard = next(r for r in read_records(everything) if (r["noise"], r["method"]) == ("open-40", "standard"))
+def test_foreign_images_count_as_wrong_labels(smoke_run):
+    standard = next(r for r in read_records(smoke_run) if (r["noise"], r["method"]) == ("open-40", "standard"))
 
     assert standard["precision"][-1] == 0.6
 
 
-def test_small_losses_are_less_pure_than_their_intersection(everything):
-    record = next(r for r in read_records(everything) if cell_of(r).name == "smoke_digits_sym-20_ltec_M5_seed0")
+def test_small_losses_are_less_pure_than_their_intersection(smoke_run):
+    record = next(r for r in read_records(smoke_run) if cell_of(r).name == "smoke_digits_sym-20_ltec_M5_seed0")
 
     assert record["small_loss_precision"][-1] < record["precision"][-1]
 
 
-def test_the_pictures_of_the_noise_are_kept(everything):
-    matrices = pictures.read_matrices(pictures.picture_file(EXPERIMENTS["figureA1"], SMOKE, everything))
-    examples = pictures.read_examples(pictures.picture_file(EXPERIMENTS["figureA2"], SMOKE, everything))
+def test_what_else_is_shown_is_kept(smoke_run):
+    matrices = pictures.read_matrices(pictures.picture_file(EXPERIMENTS["figureA1"], SMOKE, smoke_run))
+    examples = pictures.read_examples(pictures.picture_file(EXPERIMENTS["figureA2"], SMOKE, smoke_run))
+    counts = pictures.read_counts(pictures.picture_file(EXPERIMENTS["tableA3"], None, smoke_run))
 
+    assert set(counts) == set(METHODS)
     assert [panel["noise"] for panel in matrices] == ["sym-20", "asym-20", "semantic-20"]
     assert all(np.allclose(panel["matrix"].sum(axis=1), 1, atol=1e-4) for panel in matrices)
     assert examples["images"].shape == (2, 10, 1, 8, 8)
@@ -205,52 +204,72 @@ def test_an_interrupted_training_is_not_taken_for_a_finished_one(table):
         fit_whole(net, *table)
 
 
-def stopped(out, number, *, when):
-    """Run Table 7, send a signal when `when` says so, and return the exit code once all children are gone."""
-    command = [sys.executable, "-m", "benchmarks", "run", "table7", "--scale", "smoke", "--jobs", "2"]
-    process = subprocess.Popen([*command, "--out", out], cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL)
-    family = psutil.Process(process.pid)
-    while process.poll() is None and not when(family):
+def killed(command, *, when):
+    """Run a command, kill it when `when` says so, and return how many children it had once none is left."""
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL)
+    while process.poll() is None and not when():
         time.sleep(0.01)
-    children = family.children(recursive=True)
-    process.send_signal(number)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
     process.wait(timeout=30)
     _, lingering = psutil.wait_procs(children, timeout=30)
-    assert len(children) >= 2
     assert lingering == []
-    return process.returncode
+    return len(children)
 
 
-def test_a_run_that_was_stopped_loses_nothing_and_does_nothing_twice(tmp_path, everything):
-    code = stopped(tmp_path, signal.SIGKILL, when=lambda family: len(read_records(tmp_path)) >= 2)
-    assert code == -signal.SIGKILL
-    code = stopped(tmp_path, signal.SIGTERM, when=lambda family: len(family.children(recursive=True)) >= 2)
-    assert code == 128 + signal.SIGTERM
-    assert 2 <= len(read_records(tmp_path)) < 8
+def timeless_page(out):
+    """Return the report on a folder, without its name and the time that was spent."""
+    page = write_report(out).read_text(encoding="utf-8").replace(str(out), "OUT")
+    return [line for line in page.splitlines() if not line.startswith("Time spent")]
 
-    assert run([EXPERIMENTS["table7"]], SMOKE, out=tmp_path) == []
 
-    expected = [record for record in read_records(everything) if record["network"] == "resnet20"]
-    assert comparable(read_records(tmp_path)) == comparable(expected)
-    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 8
+def test_a_run_that_was_killed_loses_nothing_and_does_nothing_twice(tmp_path, smoke_run):
+    out, uninterrupted = tmp_path / "killed", tmp_path / "uninterrupted"
+    uninterrupted.mkdir()
+    lines = [line for line in (smoke_run / "cells.jsonl").open() if json.loads(line)["network"] == "resnet20"]
+    (uninterrupted / "cells.jsonl").write_text("".join(lines))
+
+    command = [sys.executable, "-m", "benchmarks", "run", "table7", "--scale", "smoke", "--jobs", "2", "--out", out]
+    assert killed(command, when=lambda: len(read_records(out)) >= 3) >= 2
+    assert 3 <= len(read_records(out)) < 8
+    assert "cells missing" in "\n".join(timeless_page(out))
+    assert run([EXPERIMENTS["table7"]], SMOKE, out=out) == []
+
+    assert comparable(read_records(out)) == comparable(read_records(uninterrupted))
+    assert len((out / "cells.jsonl").read_text().splitlines()) == 8
+    assert timeless_page(out) == timeless_page(uninterrupted)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_a_run_at_once(number, monkeypatch):
+    exits, before = [], signal.getsignal(number)
+    monkeypatch.setattr(running.os, "_exit", exits.append)
+
+    try:
+        leave_on_signals()
+        signal.raise_signal(number)
+    finally:
+        signal.signal(number, before)
+
+    assert exits == [128 + number]
 
 
 # --- who does the work ------------------------------------------------------------------------------------------------
 
 
-def test_processes_and_a_dask_cluster_give_the_same_records(tmp_path, everything):
+def test_processes_and_a_dask_cluster_give_the_same_records(tmp_path, smoke_run):
     distributed = pytest.importorskip("distributed")
     cells = {c for c in cells_of([EXPERIMENTS["figure5"]], SMOKE) if c.noise == "sym-60"}
     experiment = dataclasses.replace(EXPERIMENTS["figure5"], rows=(Row("digits", "sym-60"),))
 
-    # Two threads each: trainings in one process must still not get at each other's random numbers.
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+    # Two threads: trainings in one process must still not get at each other's random numbers.
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
         workers = Workers(backend="dask", scheduler=cluster.scheduler_address)
         assert run([experiment], SMOKE, out=tmp_path, seeds=2, workers=workers) == []
 
     by_dask = comparable(read_records(tmp_path))
     assert len(by_dask) == 4
-    in_processes = comparable(read_records(everything))
+    in_processes = comparable(read_records(smoke_run))
     assert {cell: by_dask[cell] for cell in cells} == {cell: in_processes[cell] for cell in cells}
 
 
@@ -265,12 +284,44 @@ def test_progress_counts_cells_and_epochs_under_way(tmp_path, monkeypatch, capsy
     assert "1/3 cells, 2 under way" in capsys.readouterr().err
 
 
-def test_a_run_with_problems_ends_with_an_error(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(running, "train", lambda *args, **kwargs: 1 / 0)
+@pytest.fixture
+def signals(monkeypatch):
+    """Let the tests keep their own ways with signals."""
+    monkeypatch.setattr("benchmarks.__main__.leave_on_signals", lambda: None)
 
-    code = main(["run", "tableA2", "--scale", "smoke", "--jobs", "1", "--out", str(tmp_path)])
+
+def test_a_run_with_problems_ends_with_an_error_and_a_report(tmp_path, monkeypatch, capsys, signals):
+    monkeypatch.setattr(running, "train", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr(pictures, "count_all", lambda: {"standard": [1, 1, 1], "self-training": [1, 1, 0.8]})
+
+    code = main(["run", "tableA2", "tableA3", "--scale", "smoke", "--jobs", "1", "--out", str(tmp_path)])
 
     assert code == 1
     said = capsys.readouterr().err
     assert "smoke_digits_clean_standard_seed0\n" in said
     assert "ZeroDivisionError" in said
+    assert "| Standard | Self-training |" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
+def test_commands_of_the_report_run_what_is_missing(tmp_path, monkeypatch, signals):
+    out = tmp_path / "with spaces"
+    assert run([dataclasses.replace(EXPERIMENTS["figure2"], rows=(Row("digits", "sym-20"),))], SMOKE, out=out) == []
+    commands = re.findall("`python -m benchmarks (run .*)`", write_report(out, seeds=2).read_text(encoding="utf-8"))
+    asked = []
+    monkeypatch.setattr("benchmarks.__main__.write_report", lambda *args, **options: None)
+    monkeypatch.setattr("benchmarks.__main__.run", lambda *args, **options: asked.append((*args, options)) or [])
+
+    assert [main(shlex.split(command)) for command in commands] == [0] * len(commands)
+
+    assert {experiment.name for experiments, *_ in asked for experiment in experiments} == set(EXPERIMENTS)
+    for experiments, scale, options in asked:
+        assert options["out"] == out
+        assert not experiments[0].has_scale or (scale.name, options["seeds"]) == ("smoke", 2)
+
+
+@pytest.mark.parametrize("name", ["absent", "."])
+def test_report_on_a_folder_without_a_run_says_so(tmp_path, name, capsys):
+    assert main(["report", str(tmp_path / name)]) == 1
+
+    assert "nothing to report" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
