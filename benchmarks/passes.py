@@ -12,7 +12,7 @@ from sklearn_lec.noise import SymmetricNoise
 
 __all__ = ["EPS", "N_ROWS", "M", "Passes", "count_all", "count_passes"]
 
-N_ROWS, N_FEATURES, N_CLASSES = 1280, 16, 4
+N_ROWS, N_FEATURES, N_CLASSES = 6400, 16, 4
 EPS = 0.2
 M = 5
 

@@ -126,7 +126,7 @@ class ResumableTrainingMixin:
             self._identity_ = {name: digest(value) for name, value in (self._relevant_parameters() | data).items()}
 
     def _relevant_parameters(self):
-        passing = {"checkpoint_dir", "verbose", "device", "warm_start", "torch_load_kwargs"}
+        passing = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in passing}
         callbacks = self.callbacks if isinstance(self.callbacks, list) else []
         return parameters | {"callbacks": [callback for callback in callbacks if changes_training(callback)]}

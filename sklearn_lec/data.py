@@ -25,6 +25,7 @@ __all__ = [
     "NumberedRows",
     "PositionBatches",
     "arrays_in_memory",
+    "as_tensors",
     "finite_rows",
     "innermost",
     "matching",
@@ -174,13 +175,13 @@ def numbered_batches(
     -------
     batches : NumberedBatches
     """
-    if arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None:
+    has_sampler = arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None
+    if has_sampler:
         arguments.pop("shuffle")
     if arguments.get("batch_sampler") is not None:
         arguments.pop("batch_size")
     if arguments.get("batch_size") == -1:
         arguments["batch_size"] = len(dataset)
-    has_sampler = arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None
     if loader_class is DataLoader and not has_sampler and arguments.get("batch_size") is not None:
         shuffled = arguments.pop("shuffle", False)
         sampler = (
@@ -213,6 +214,17 @@ def take(data, at):
     if isinstance(data, torch.Tensor):
         return data[torch.as_tensor(at, device=data.device)]
     return _numeric_as_tensor(np.asarray(data)[at])
+
+
+def as_tensors(data):
+    """Return arrays, or a nesting of them, as tensors: without a copy, unless torch could not work on the memory."""
+    if isinstance(data, Mapping):
+        return {name: as_tensors(part) for name, part in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [as_tensors(part) for part in data]
+    if isinstance(data, torch.Tensor):
+        return data
+    return torch.from_numpy(np.require(data, requirements=["C", "W"]))
 
 
 def typical_parameter(module: nn.Module) -> Tensor:

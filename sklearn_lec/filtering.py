@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sklearn_lec.data import finite_rows, take
-from sklearn_lec.selection import on_host, quickest, unanimous
+from sklearn_lec.selection import array_if_on_host, on_host, unanimous
 from sklearn_lec.switches import class_weights, label_to_ignore, mend_batchnorm, one_loss_per_row, untracked_batchnorm
 from sklearn_lec.validation import check_outputs
 
@@ -34,7 +34,7 @@ class FilteredLossMixin:
     _kept_in_epoch_ = None
     _sample_weight_ = None
     _selects_apart_ = False
-    _fetched_loss_ = (None, None)
+    _fetched_loss_ = (None, 0, math.nan)
 
     def get_loss(self, y_pred, y_true, X=None, training=False):
         """Return the loss: in a training step that of the kept rows summed over networks, else the mean."""
@@ -52,15 +52,15 @@ class FilteredLossMixin:
         elif method.scope == "batch" and method.n_votes:
             losses = self._votes(outputs, y, X)
             keep = method.keep(losses, rows)
-            loss = self._loss_of_unmasked_rows(outputs, y, keep)
-            total, value, *n_kept = _fetch(losses, keep, loss)
-            if not math.isfinite(total):
+            loss = self._loss_with_others_ignored(outputs, y, keep)
+            largest, value, *n_kept = _fetch(losses, keep, loss)
+            if not math.isfinite(largest):
                 return self._loss_of_finite_rows(losses, y, X, rows)
-            if loss is not None and all(n_kept):
+            if all(n_kept) and math.isfinite(value):
                 return self._noted(loss, value, rows, keep)
         return self._loss_of_kept_rows(outputs, y, X, rows, keep)
 
-    def _loss_of_unmasked_rows(self, outputs, y, keep):
+    def _loss_with_others_ignored(self, outputs, y, keep):
         """Return the loss of the kept rows, without the host having to know which; None if that is not possible."""
         ignored = label_to_ignore(self.criterion_)
         if self._selects_apart_ or ignored is None or self._sample_weight_ is not None:
@@ -71,7 +71,7 @@ class FilteredLossMixin:
 
     def _noted(self, loss, value, rows, keep):
         self.method_.kept.add(rows, True if keep is None else unanimous(keep))
-        self._fetched_loss_ = loss, value
+        self._fetched_loss_ = loss, loss._version, value
         return loss
 
     def _criterion_loss(self, output, y):
@@ -111,7 +111,7 @@ class FilteredLossMixin:
 
     def _loss_of_kept_rows(self, outputs, y, X, rows, keep):
         positions = [None] if keep is None else [mask.nonzero().flatten() for mask in keep]
-        if self._selects_apart_ and len(positions[0]):
+        if self._selects_apart_ and keep is not None and len(positions[0]):
             y, rows, X = y[positions[0]], rows[positions[0]], take(X, positions[0])
             outputs, positions, keep = per_network(self._infer(X, **self._fit_params_)), [None], None
         positions = positions * len(outputs) if len(positions) == 1 else positions
@@ -124,6 +124,10 @@ class FilteredLossMixin:
         value = loss.item()
         if math.isfinite(value):
             return self._noted(loss, value, rows, keep)
+        if self._selects_apart_:  # the vote, in which all was finite, stands
+            self._warn_of_losses(rows)
+            mend_batchnorm(self.module_)
+            return self._no_update(loss.detach().expand(1, len(y)))
         tells_rows_apart = hasattr(self.criterion_, "reduction")
         losses = self._row_losses(outputs, y) if tells_rows_apart else loss.expand(1, len(y))
         return self._loss_of_finite_rows(losses.detach(), y, X, rows)
@@ -169,9 +173,10 @@ def per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
 
 
 def _fetch(losses: Tensor, keep: Tensor, loss: Tensor | None) -> list[float]:
-    """Bring to the host, in one transfer, the sum of all losses, the loss of the update, and how many rows are kept."""
+    """Bring to the host, in one transfer, the largest loss, the loss of the update, and how many rows are kept."""
     if on_host(losses):
-        return [losses.sum().item(), math.nan if loss is None else loss.item(), *quickest(keep).sum(1)]
-    total = losses.sum()
-    value = total if loss is None else loss.detach().to(total)
-    return torch.cat([torch.stack([total, value]), keep.sum(dim=1).to(total)]).tolist()
+        value = math.nan if loss is None else loss.item()
+        return [losses.abs().max().item(), value, *array_if_on_host(keep).sum(1)]
+    largest = losses.abs().max()  # NaN, if there is one
+    value = torch.full_like(largest, math.nan) if loss is None else loss.detach().to(largest)
+    return torch.cat([torch.stack([largest, value]), keep.sum(dim=1).to(largest)]).tolist()

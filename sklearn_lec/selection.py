@@ -9,7 +9,15 @@ from torch import Tensor
 
 from sklearn_lec.shares import decimal_fraction
 
-__all__ = ["KeptRows", "TemporalConsensus", "on_host", "quickest", "small_loss_count", "small_loss_mask", "unanimous"]
+__all__ = [
+    "KeptRows",
+    "TemporalConsensus",
+    "array_if_on_host",
+    "on_host",
+    "small_loss_count",
+    "small_loss_mask",
+    "unanimous",
+]
 
 
 @lru_cache(maxsize=1024)
@@ -64,7 +72,7 @@ def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
     count = small_loss_count(losses.shape[-1], eps=eps)
     if count == 0:
         return torch.zeros_like(losses, dtype=torch.bool)
-    array = quickest(losses)
+    array = array_if_on_host(losses)
     if isinstance(array, np.ndarray) and np.isfinite(array).all():
         mask = array <= np.partition(array, count - 1)[..., count - 1 : count]
         if np.count_nonzero(mask) * losses.shape[-1] == count * losses.numel():  # no ties at the threshold
@@ -80,13 +88,13 @@ def _smallest(losses, count):
     return finite & (below | (ties & (ties.cumsum(dim=-1) <= count - below.sum(dim=-1, keepdim=True))))
 
 
-def quickest(tensor: Tensor) -> Tensor | np.ndarray:
+def array_if_on_host(tensor: Tensor) -> Tensor | np.ndarray:
     """Return a tensor, as an array on the same memory if it is on the CPU.
 
     A batch is so small that its bookkeeping costs as much as the calls do, and a call to NumPy costs a fraction of one
     to torch. What is done with the result has to be written so that both understand it.
     """
-    return tensor.numpy() if on_host(tensor) and tensor.dtype != torch.bfloat16 else tensor
+    return tensor.detach().numpy() if on_host(tensor) and tensor.dtype != torch.bfloat16 else tensor
 
 
 def on_host(tensor: Tensor) -> bool:
@@ -163,7 +171,7 @@ class TemporalConsensus:
         -------
         agreed : bool Tensor of shape (n_batch,)
         """
-        table, small, rows = quickest(self.last_miss), quickest(small), quickest(rows)
+        table, small, rows = array_if_on_host(self.last_miss), array_if_on_host(small), array_if_on_host(rows)
         last_miss = table[rows]
         self._before = (rows, last_miss + 0) if can_be_taken_back else None
         last_miss[~small] = epoch
@@ -173,7 +181,7 @@ class TemporalConsensus:
     def take_back(self) -> None:
         """Forget the last update."""
         rows, last_miss = self._before
-        quickest(self.last_miss)[rows] = last_miss
+        array_if_on_host(self.last_miss)[rows] = last_miss
 
 
 class KeptRows:
@@ -210,8 +218,8 @@ class KeptRows:
 
     def add(self, rows: Tensor, kept: Tensor | bool) -> None:
         """Note that the epoch under way learned from those of `rows` where `kept` is True."""
-        current, rows = quickest(self.current), quickest(rows)
-        current[rows] |= kept if isinstance(kept, bool) else quickest(kept)
+        current, rows = array_if_on_host(self.current), array_if_on_host(rows)
+        current[rows] |= kept if isinstance(kept, bool) else array_if_on_host(kept)
 
     def close_epoch(self, *, filtering: bool) -> int:
         """End the epoch under way and return how many rows it kept; only filtering epochs enter the score."""

@@ -5,6 +5,7 @@ from contextlib import contextmanager, nullcontext
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 __all__ = [
     "batchnorm_in_evaluation",
@@ -20,7 +21,11 @@ __all__ = [
 @contextmanager
 def untracked_batchnorm(module: nn.Module):
     """Let batch norm use the statistics of the batch without adding them to its running statistics."""
-    with _attribute_of_all(_batchnorm_layers(module), "track_running_stats", False):
+    instance_norms = [layer for layer in module.modules() if isinstance(layer, _InstanceNorm)]
+    with (
+        _attribute_of_all(_batchnorm_layers(module), "track_running_stats", False),
+        _attribute_of_all(instance_norms, "momentum", 0.0),  # they count whatever that attribute says
+    ):
         yield
 
 

@@ -5,11 +5,11 @@ import warnings
 import joblib
 import torch
 from skorch.dataset import get_len, unpack_data
-from torch import nn
 from torch.utils.data import Subset
 
 from sklearn_lec.data import (
     arrays_in_memory,
+    as_tensors,
     innermost,
     matching,
     numbered_batches,
@@ -33,14 +33,13 @@ class ConsensusTrainingMixin(FilteredLossMixin):
     _whole_ = None
     _on_device_ = None
     _like_ = None
-    _layers_ = None
     _warned_of_ = frozenset()
     _codes_ = None
 
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
         passing = {"_rows_", "_fit_params_", "_kept_in_epoch_", "_whole_", "_run_", "_codes_", "_sample_weight_"}
-        passing |= {"_checkpoint_", "_random_before_", "_fetched_loss_", "_on_device_", "_like_", "_layers_"}
+        passing |= {"_checkpoint_", "_random_before_", "_fetched_loss_", "_on_device_", "_like_"}
         return {name: value for name, value in super().__getstate__().items() if name not in passing}
 
     def get_split_datasets(self, X, y=None, **fit_params):
@@ -61,15 +60,20 @@ class ConsensusTrainingMixin(FilteredLossMixin):
     def _put_on_device(self):
         """Return X, on the device and in the precision of the network, and y."""
         arrays = arrays_in_memory(innermost(self._whole_)[0])
-        in_the_way = {"num_workers", "pin_memory", "collate_fn"} & self.get_params_for("iterator_train").keys()
+        in_the_way = [
+            f"{iterator}__{name}"
+            for iterator in ("iterator_train", "iterator_valid")
+            for name, value in self.get_params_for(iterator).items()
+            if name in ("num_workers", "pin_memory", "collate_fn") and value
+        ]
         if arrays is None or in_the_way:
-            reason = f"iterator_train__{min(in_the_way)} is set" if in_the_way else "X is a Dataset that loads its rows"
+            reason = f"{in_the_way[0]} is set" if in_the_way else "X is a Dataset that loads its rows"
             raise ValueError(
                 f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
                 "Leave data_on_device False, or pass arrays or tensors and plain batches."
             )
         X, y = arrays
-        return matching(X, typical_parameter(self.module_)), y
+        return matching(as_tensors(X), typical_parameter(self.module_)), y
 
     def _recognise_rows(self, rows, y):
         """Let the method go on with its record if these rows are those that it knows, and else begin a new one."""
@@ -118,11 +122,11 @@ class ConsensusTrainingMixin(FilteredLossMixin):
         self._selects_apart_ = self._apart_is_cheaper()
         if self.method_.scope == "epoch" and self.method_.n_votes:
             iterator = self._over_kept_rows(iterator, fit_params)
-        self._like_, self._layers_ = typical_parameter(self.module_), self._all_layers()
+        self._like_ = typical_parameter(self.module_)
         try:
             super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         finally:
-            self._like_ = self._layers_ = None
+            self._like_ = None
         n_kept = self.method_.end_epoch()
         self.history.record("rows_kept", n_kept)
         self._warn_of_lost_classes()
@@ -134,22 +138,20 @@ class ConsensusTrainingMixin(FilteredLossMixin):
                 "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size.",
             )
 
-    def _all_layers(self):
-        parts = [getattr(self, f"{name}_") for name in self._modules + self._criteria]
-        return [layer for part in parts if isinstance(part, nn.Module) for layer in part.modules()]
-
-    def _set_training(self, training=True):
-        # skorch has every layer switched before each step, and they nearly always are as they should be.
-        if self._layers_ is None or any(layer.training != training for layer in self._layers_):
-            super()._set_training(training)
-
     def _apart_is_cheaper(self):
         """Whether to vote in a pass without gradients, and to run another one over the kept rows alone."""
         method = self.method_
         votes_on_each_batch = method.filtering and method.n_votes > 0 and method.scope == "batch"
         if not (votes_on_each_batch and method.keeps_alike and has_convolutions(self.module_)):
             return False
-        return min(1 - method.eps, method.kept.last_share) < APART_BELOW
+        # What users put around a step may need the gradient of its first pass, or batches without rows to be taken.
+        step_is_plain = (
+            type(self).infer is ConsensusTrainingMixin.infer
+            and type(self).get_loss is FilteredLossMixin.get_loss
+            and type(self).train_step_single.__module__.startswith("skorch.")
+            and self.get_params_for("iterator_train").get("collate_fn") is None
+        )
+        return step_is_plain and min(1 - method.eps, method.kept.last_share) < APART_BELOW
 
     def train_step(self, batch, **fit_params):
         """Train on a batch that knows its row numbers."""
@@ -158,18 +160,21 @@ class ConsensusTrainingMixin(FilteredLossMixin):
             step = super().train_step(batch, **fit_params)
         finally:
             self._rows_, self._fit_params_ = None, {}
-            (loss, value), self._fetched_loss_ = self._fetched_loss_, (None, None)
+            (loss, version, value), self._fetched_loss_ = self._fetched_loss_, type(self)._fetched_loss_
         # skorch asks for the number, which in a step that went as usual is on the host already.
         n_networks = self.method_.n_networks
-        is_known = step["loss"] is loss
-        return step | {"loss": torch.tensor(value / n_networks) if is_known else step["loss"].detach() / n_networks}
+        if step["loss"] is loss and loss._version == version:
+            return step | {"loss": torch.tensor(value / n_networks, dtype=loss.dtype)}
+        return step | {"loss": step["loss"].detach() / n_networks}
 
     def infer(self, x, **fit_params):
         """Run the network on a batch, brought to its device and precision."""
         if self._rows_ is None or not self._selects_apart_:
             return self._infer(x, **fit_params)
         with torch.no_grad(), untracked_batchnorm(self.module_):
-            return self._infer(x, **fit_params)
+            y_pred = self._infer(x, **fit_params)
+        torch.clear_autocast_cache()  # weights that were cast without a gradient are of no use to the pass that follows
+        return y_pred
 
     def _infer(self, x, **fit_params):
         x = matching(x, typical_parameter(self.module_) if self._like_ is None else self._like_)

@@ -1,12 +1,15 @@
 import math
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
 from conftest import TinyNet, weights
 from skorch.callbacks import Callback
+from skorch.dataset import Dataset as SkorchDataset
 from skorch.dataset import ValidSplit
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,6 +18,7 @@ from benchmarks.passes import SmallConvolution, count_passes
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import Conv9
+from sklearn_lec.switches import untracked_batchnorm
 
 VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]
 
@@ -139,21 +143,133 @@ def test_apart_trains_as_two_passes_written_out(table, quick):
         network = TinyConv()
     optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
     for epoch in (1, 2, 3):
-        for X_batch, y_batch in zip(torch.tensor(X).split(16), torch.tensor(y).split(16), strict=True):
+        learned = set()
+        for rows in torch.arange(90).split(16):
+            X_batch, y_batch = torch.tensor(X[rows]), torch.tensor(y[rows])
             if epoch > quick["T_w"]:
                 before = {name: buffer.clone() for name, buffer in network.named_buffers()}
                 with torch.no_grad():
                     losses = F.cross_entropy(network(X_batch), y_batch, reduction="none")
                 network.load_state_dict(before, strict=False)  # the vote leaves no trace in batch norm
                 kept = losses.argsort(stable=True)[: math.floor(0.4 * len(y_batch) + 1e-9)].sort().values
-                X_batch, y_batch = X_batch[kept], y_batch[kept]
+                X_batch, y_batch, rows = X_batch[kept], y_batch[kept], rows[kept]
+            learned |= set(rows.tolist())
             optimizer.zero_grad()
             F.cross_entropy(network(X_batch), y_batch).backward()
             optimizer.step()
 
     assert clf._selects_apart_
+    assert set(np.flatnonzero(clf.clean_mask_)) == learned
     for ours, theirs in zip(clf.module_.state_dict().values(), network.state_dict().values(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+class OwnInfer(LECClassifier):
+    def infer(self, x, **fit_params):
+        return super().infer(x, **fit_params)
+
+
+class OwnLoss(LECClassifier):
+    def get_loss(self, y_pred, y_true, X=None, training=False):
+        loss = super().get_loss(y_pred, y_true, X, training)
+        loss += 100.0
+        return loss
+
+
+class OwnStep(LECClassifier):
+    def train_step_single(self, batch, **fit_params):
+        return super().train_step_single(batch, **fit_params)
+
+
+@pytest.mark.parametrize("estimator", [OwnInfer, OwnLoss, OwnStep])
+def test_the_vote_is_not_apart_where_users_have_their_own_step(table, quick, estimator):
+    clf = estimator(TinyConv, eps=0.6, **quick).fit(*table)
+
+    assert not clf._selects_apart_
+
+
+def test_the_vote_is_not_apart_where_batches_are_made_by_the_user(table, quick):
+    collate = torch.utils.data.default_collate
+    clf = LECClassifier(TinyConv, eps=0.6, iterator_train__collate_fn=collate, **quick).fit(*table)
+
+    assert not clf._selects_apart_
+
+
+def test_a_loss_that_is_changed_in_place_is_reported_as_it_was_changed(table, quick):
+    clf = OwnLoss(TinyNet, eps=0.2, **quick).fit(*table)
+
+    assert min(clf.history[:, "train_loss"]) > 100
+
+
+def test_an_update_that_is_not_finite_is_left_out_although_the_votes_are(table, quick):
+    X, y = table
+    order = np.argsort(y, kind="stable")  # batches of one class, whose weight is zero: the weighted mean is 0 / 0
+    weight = torch.tensor([0.0, 1.0, 1.0])
+    clf = LECClassifier(TinyNet, eps=0.2, criterion__weight=weight, iterator_train__shuffle=False, **quick)
+
+    with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
+        clf.fit(X[order], y[order])
+
+    assert weights(clf).isfinite().all()
+
+
+def test_a_second_pass_that_is_not_finite_changes_neither_weights_nor_votes(table, quick):
+    class Breaks(TinyConv):
+        def forward(self, x):
+            return super().forward(x) * (math.nan if breaks and torch.is_grad_enabled() else 1.0)
+
+    breaks = False
+    clf = LECClassifier(Breaks, eps=0.6, **quick).fit(*table)
+    before, breaks = weights(clf), True
+    with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
+        clf.set_params(max_epochs=1).partial_fit(*table)
+
+    assert torch.equal(weights(clf), before)
+    assert (clf.method_.consensus.last_miss == 4).sum() >= 0.5 * len(table[1])
+    assert not clf.clean_mask_.any()
+
+
+def test_a_network_that_freezes_its_batch_norm_keeps_it_frozen(table, quick):
+    class Frozen(TinyConv):
+        def train(self, mode=True):
+            super().train(mode)
+            self.norm.eval()
+            return self
+
+    clf = LECClassifier(Frozen, method="standard", **quick).fit(*table)
+
+    assert clf.module_.norm.num_batches_tracked == 0
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d, partial(nn.InstanceNorm1d, track_running_stats=True)])
+def test_a_vote_moves_no_running_statistics(table, quick, norm):
+    class Normed(TinyConv):
+        def __init__(self):
+            super().__init__()
+            self.norm = norm(2)
+
+    clf = LECClassifier(Normed, method="lsec", eps=0.2, **quick).fit(*table)
+    before = clf.module_.norm.running_mean.clone()
+    with untracked_batchnorm(clf.module_):
+        clf.module_.train()(torch.tensor(table[0]))
+
+    assert torch.equal(clf.module_.norm.running_mean, before)
+
+
+def test_losses_of_many_rows_in_half_precision_do_not_overflow(quick):
+    X = np.random.RandomState(0).normal(size=(70_000, 4)).astype(np.float16)
+    y = (X[:, 0] > 0).astype(int)
+
+    class Half(nn.Linear):
+        def __init__(self):
+            super().__init__(4, 2)
+            self.half()
+
+    clf = LECClassifier(
+        Half, eps=0.5, optimizer=torch.optim.SGD, **quick | {"batch_size": -1, "max_epochs": 2, "T_w": 0}
+    ).fit(X, y)
+
+    assert clf.history[:, "rows_kept"][0] == 35_000
 
 
 @pytest.mark.parametrize(("method", "networks", "forward"), [("ltec", 1, 1), ("lsec", 1, 5), ("lnec", 5, 5)])
@@ -188,6 +304,20 @@ def test_data_on_the_device_trains_as_data_that_comes_batch_by_batch(table, quic
     settings = {"method": method, "eps": 0.2, **quick}
     moved = LECClassifier(TinyNet, **settings, data_on_device=True).fit(X, y)
     by_batch = LECClassifier(TinyNet, **settings).fit(X, y)
+
+    assert same_training(moved, by_batch)
+
+
+@pytest.mark.parametrize("change", [lambda X: X[::-1], lambda X: np.asfortranarray(X), pd.DataFrame, "read-only"])
+def test_data_on_the_device_may_lie_in_memory_in_any_way(table, quick, change):
+    X = table[0].copy()
+    if change == "read-only":
+        X.flags.writeable = False
+    else:
+        X = change(X)
+    dataset = SkorchDataset(X, table[1])
+    moved = LECClassifier(TinyNet, data_on_device=True, iterator_train__num_workers=0, **quick).fit(dataset)
+    by_batch = LECClassifier(TinyNet, **quick).fit(dataset)
 
     assert same_training(moved, by_batch)
 

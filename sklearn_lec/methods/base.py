@@ -72,8 +72,8 @@ class Method:
     "epoch", which then runs over the kept rows alone (Algorithm 2)."""
     n_networks = 1
     """How many networks are trained side by side."""
-    keeps_alike = True
-    """Whether all networks learn from the same rows."""
+    keeps_alike = False
+    """Whether all networks learn from the same rows, of which a share `eps` is left out at least."""
     filters = False
     """Whether the method leaves rows out, so that it has to compare the losses of rows."""
     m_must_be_finite = False
@@ -179,6 +179,7 @@ class ConsensusMethod(Method):
 
     parameters = ("eps", "M", "T_w")
     filters = True
+    keeps_alike = True
 
     @property
     def filtering(self) -> bool:

@@ -20,7 +20,6 @@ class CoTeaching(Method):
 
     parameters = ("eps", "T_k")
     n_networks = 2
-    keeps_alike = False
     filters = True
 
     @property
