@@ -13,11 +13,11 @@ from torch import nn
 
 from benchmarks.contenders import Work, lec
 from sklearn_lec import filtering
-from sklearn_lec.methods.base import Method
+from sklearn_lec.methods import base
 from sklearn_lec.methods.ltec import LTEC
-from sklearn_lec.selection import KeptRows
+from sklearn_lec.selection import KeptRows, TemporalConsensus
 
-__all__ = ["memory_by_agreement", "seconds_by_rows", "tiny_work"]
+__all__ = ["bookkeeping_shares", "memory_by_agreement", "seconds_by_rows", "tiny_work"]
 
 N_FEATURES, N_CLASSES = 20, 10
 
@@ -53,35 +53,63 @@ def seconds_by_rows(sizes: list[int], *, batch_size: int, rounds: int) -> list[d
     -------
     lines : list of dict
         For each size ``rows``, ``batch_size``, ``microseconds`` per row of the epoch (median over rounds that take
-        turns), and ``own_share``: how much of the epoch went into votes becoming masks and masks being kept.
+        turns), and ``own``: how much of the epoch each part of `bookkeeping_shares` took.
     """
     epochs = {n: lec(tiny_work(n, batch_size=batch_size), "ltec", eps=0.2) for n in sizes}
     seconds, shares = {n: [] for n in sizes}, {n: [] for n in sizes}
     for _ in range(rounds):
         for n, epoch in epochs.items():
             seconds[n].append(epoch())
-            with clocked_bookkeeping() as clock:
-                total = epoch()
-            shares[n].append(clock["seconds"] / total)
+            shares[n].append(bookkeeping_shares(epoch))
     return [
         {
             "rows": n,
             "batch_size": batch_size,
             "microseconds": float(np.median(seconds[n])) / n * 1e6,
-            "own_share": float(np.median(shares[n])),
+            "own": {part: float(np.median([share[part] for share in shares[n]])) for part in shares[n][0]},
         }
         for n in sizes
     ]
 
 
+def bookkeeping_shares(epoch) -> dict[str, float]:
+    """Return what share of an epoch of LTEC filtering's own work takes, beyond the losses that vote.
+
+    Parameters
+    ----------
+    epoch : callable
+        As `benchmarks.contenders.lec` returns it.
+
+    Returns
+    -------
+    shares : dict
+        ``all``; of it ``selection``, from losses to masks, ``state``, of the rows, and ``decision``, what the host
+        needs to know before it can go on.
+    """
+    with clocked_bookkeeping() as clock:
+        total = epoch()
+    return {
+        "all": (clock["keep"] + clock["add"] + clock["_fetch"]) / total,
+        "selection": clock["small_loss_mask"] / total,
+        "state": (clock["update"] + clock["add"]) / total,
+        "decision": clock["_fetch"] / total,
+    }
+
+
 @contextmanager
 def clocked_bookkeeping():
-    """Measure how long selection, the rows' state and the masks take: all that a step has beyond two losses."""
-    clock = {"seconds": 0.0}
-    places = [(LTEC, "keep"), (KeptRows, "add"), (filtering, "_fetch"), (Method, "begin_epoch"), (Method, "end_epoch")]
+    """Measure, in seconds by name, how long the functions take through which votes become masks and are kept."""
+    places = [
+        (LTEC, "keep"),
+        (base, "small_loss_mask"),
+        (TemporalConsensus, "update"),
+        (KeptRows, "add"),
+        (filtering, "_fetch"),
+    ]
+    clock = {name: 0.0 for _, name in places}
     before = [(owner, name, vars(owner).get(name)) for owner, name in places]
     for owner, name in places:
-        setattr(owner, name, _clocked(getattr(owner, name), clock))
+        setattr(owner, name, _clocked(getattr(owner, name), clock, name))
     try:
         yield clock
     finally:
@@ -92,13 +120,13 @@ def clocked_bookkeeping():
                 setattr(owner, name, function)
 
 
-def _clocked(function, clock):
+def _clocked(function, clock, name):
     def timed(*args, **kwargs):
         start = time.perf_counter()
         try:
             return function(*args, **kwargs)
         finally:
-            clock["seconds"] += time.perf_counter() - start
+            clock[name] += time.perf_counter() - start
 
     return timed
 

@@ -49,8 +49,12 @@ def _ratios(work, part):
         f"After the warming-up, {part['rounds']} rounds; an epoch of skorch took {part['skorch_seconds']:.1f} s. "
         '"Fused" is skorch with `optimizer__fused=True`, which `LECClassifier` sets for Adam by itself.\n\n'
         + _table(["epoch of", *(f"to {base}" for base in bases)], lines)
-        + "\n"
+        + f"\n\nFiltering's own work takes {_percentages(part['own'])[0]} of the epoch of LTEC.\n"
     )
+
+
+def _percentages(shares):
+    return [f"{100 * share:.1f} %" for share in shares.values()]
 
 
 def _passes(part):
@@ -78,13 +82,13 @@ def _memory(part):
 
 def _growth(part):
     lines = [
-        [f"{line['rows']:,}", line["batch_size"], f"{line['microseconds']:.2f}", f"{100 * line['own_share']:.1f} %"]
+        [f"{line['rows']:,}", line["batch_size"], f"{line['microseconds']:.2f}", *_percentages(line["own"])]
         for line in part
     ]
     return (
         "## Growth\n\nLTEC with a tiny network (20-16-10): time of an epoch per row, and the share of it that goes "
         "into filtering's own work: from votes to masks, the rows' state, fetching the decision.\n\n"
-        + _table(["rows", "batch size", "µs per row", "own work"], lines)
+        + _table(["rows", "batch size", "µs per row", "own work", "selection", "rows' state", "decision"], lines)
         + "\n"
     )
 

@@ -175,8 +175,8 @@ def per_network(y_pred: Tensor) -> tuple[Tensor, ...]:
 def _fetch(losses: Tensor, keep: Tensor, loss: Tensor | None) -> list[float]:
     """Bring to the host, in one transfer, the largest loss, the loss of the update, and how many rows are kept."""
     if on_host(losses):
-        value = math.nan if loss is None else loss.item()
-        return [losses.abs().max().item(), value, *array_if_on_host(keep).sum(1)]
+        largest = float(abs(array_if_on_host(losses)).max())
+        return [largest, math.nan if loss is None else loss.item(), *array_if_on_host(keep).sum(1)]
     largest = losses.abs().max()  # NaN, if there is one
     value = torch.full_like(largest, math.nan) if loss is None else loss.detach().to(largest)
     return torch.cat([torch.stack([largest, value]), keep.sum(dim=1).to(largest)]).tolist()

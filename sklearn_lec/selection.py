@@ -172,10 +172,10 @@ class TemporalConsensus:
         agreed : bool Tensor of shape (n_batch,)
         """
         table, small, rows = array_if_on_host(self.last_miss), array_if_on_host(small), array_if_on_host(rows)
-        last_miss = table[rows]
-        self._before = (rows, last_miss + 0) if can_be_taken_back else None
-        last_miss[~small] = epoch
+        before = table[rows]
+        last_miss = (np if isinstance(table, np.ndarray) else torch).where(small, before, epoch)
         table[rows] = last_miss
+        self._before = (rows, before) if can_be_taken_back else None
         return torch.as_tensor(last_miss <= max(epoch - M, 0))
 
     def take_back(self) -> None:
