@@ -48,46 +48,36 @@ def conv_work(data_home, *, eps: float) -> Work:
     return Work(partial(Conv9, in_channels=3, num_classes=10, width=1 / 8), X, y.astype(np.int64))
 
 
+TIMED = [
+    ("standard", 0.2),
+    ("self-training", 0.2),
+    ("ltec", 0.2),
+    ("ltec", 0.6),
+    ("ltec-full", 0.2),
+    ("co-teaching", 0.2),
+    ("lsec", 0.2),
+    ("lsec", 0.6),
+    ("lnec", 0.2),
+]
+"""Methods that are timed, and the share of wrong labels; M is 5."""
+
+
 def time_mlp(options):
-    work, noisier = (mlp_work(options.data_home, eps=eps) for eps in (0.2, 0.6))
-    return _ratios(
-        {
-            SKORCH: plain_skorch(work),
-            FUSED: plain_skorch(work, optimizer__fused=True),
-            HAND: hand_written(work),
-            "standard": lec(work, "standard", eps=0.2),
-            "self-training, eps 0.2": lec(work, "self-training", eps=0.2),
-            "ltec, eps 0.2": lec(work, "ltec", eps=0.2),
-            "ltec, eps 0.6": lec(noisier, "ltec", eps=0.6),
-            "ltec-full, eps 0.2": lec(work, "ltec-full", eps=0.2),
-            "co-teaching, eps 0.2": lec(work, "co-teaching", eps=0.2),
-            "lsec, M 5, eps 0.2": lec(work, "lsec", eps=0.2),
-            "lnec, M 5, eps 0.2": lec(work, "lnec", eps=0.2),
-        },
-        options.rounds,
-    )
+    return _ratios(partial(mlp_work, options.data_home), options.rounds)
 
 
 def time_conv9(options):
-    work, noisier = (conv_work(options.data_home, eps=eps) for eps in (0.2, 0.6))
-    return _ratios(
-        {
-            SKORCH: plain_skorch(work),
-            FUSED: plain_skorch(work, optimizer__fused=True),
-            HAND: hand_written(work),
-            "self-training, eps 0.2": lec(work, "self-training", eps=0.2),
-            "ltec, eps 0.2": lec(work, "ltec", eps=0.2),
-            "ltec, eps 0.6": lec(noisier, "ltec", eps=0.6),
-            "co-teaching, eps 0.2": lec(work, "co-teaching", eps=0.2),
-            "lsec, M 5, eps 0.2": lec(work, "lsec", eps=0.2),
-            "lsec, M 5, eps 0.6": lec(noisier, "lsec", eps=0.6),
-            "lnec, M 5, eps 0.2": lec(work, "lnec", eps=0.2),
-        },
-        options.rounds,
-    )
+    return _ratios(partial(conv_work, options.data_home), options.rounds)
 
 
-def _ratios(contenders, rounds):
+def _ratios(work_with, rounds):
+    works = {eps: work_with(eps=eps) for eps in {eps for _, eps in TIMED}}
+    contenders = {
+        SKORCH: plain_skorch(works[0.2]),
+        FUSED: plain_skorch(works[0.2], optimizer__fused=True),
+        HAND: hand_written(works[0.2]),
+        **{f"{method}, eps {eps}": lec(works[eps], method, eps=eps) for method, eps in TIMED},
+    }
     seconds = alternate(contenders, rounds=rounds)
     bases = [SKORCH, FUSED, HAND]
     return {
