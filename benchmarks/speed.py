@@ -7,6 +7,7 @@ are written to ``benchmarks/speed.md`` and ``benchmarks/speed.json``.
 
 import argparse
 import json
+import os
 import platform
 from collections.abc import Callable
 from functools import partial
@@ -29,6 +30,8 @@ from sklearn_lec.noise import SymmetricNoise
 
 SKORCH, FUSED, HAND = "skorch", "skorch, fused Adam", "written by hand"
 N_IMAGES = 2_560
+KEEPS_MEMORY = "MALLOC_TRIM_THRESHOLD_"
+"""Set together with MALLOC_MMAP_THRESHOLD_, glibc keeps what is freed: large tensors are not paged in anew each step."""
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
 
 
@@ -85,6 +88,7 @@ def _ratios(work_with, rounds):
         "skorch_seconds": float(np.median(seconds[SKORCH])),
         "ratios": {name: {base: ratio(seconds, name, base) for base in bases} for name in contenders},
         "own": bookkeeping_shares(contenders["ltec, eps 0.2"]),
+        "memory_is_kept": KEEPS_MEMORY in os.environ,
     }
 
 

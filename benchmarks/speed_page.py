@@ -18,6 +18,10 @@ WORKS = {
     "mlp": "MLP 784-256-256-10 with batch norm and dropout, MNIST (60,000 x 784), batches of 128",
     "conv9": "Conv9 with an eighth of its channels, CIFAR-10 in batches of 128 (20 of them to an epoch)",
 }
+KEPT_MEMORY = """Run, all contenders alike, with `MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184` in
+the environment: glibc then keeps the memory of large tensors instead of giving it back and taking it anew in every step.
+Without it, skorch itself took half as long again here, and the ratios of methods with several networks were higher and
+less steady."""
 TITLES = {column.method: column.title for column in (*COMPARED, *ENSEMBLES)}
 
 
@@ -49,6 +53,7 @@ def _ratios(work, part):
         f"After the warming-up, {part['rounds']} rounds; an epoch of skorch took {part['skorch_seconds']:.1f} s. "
         '"Fused" is skorch with `optimizer__fused=True`, which `LECClassifier` sets for Adam by itself.\n\n'
         + _table(["epoch of", *(f"to {base}" for base in bases)], lines)
+        + ("\n\n" + KEPT_MEMORY if part["memory_is_kept"] else "")
         + f"\n\nFiltering's own work takes {_percentages(part['own'])[0]} of the epoch of LTEC.\n"
     )
 

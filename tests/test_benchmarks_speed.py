@@ -95,7 +95,13 @@ def test_the_page_has_a_section_for_what_is_there():
     value = {"median": 1.0, "low": 0.9, "high": 1.1}
     own = {"all": 0.1, "selection": 0.05, "state": 0.03, "decision": 0.02}
     results = {
-        "mlp": {"rounds": 7, "skorch_seconds": 2.0, "ratios": {"ltec": {"skorch": value}}, "own": own},
+        "mlp": {
+            "rounds": 7,
+            "skorch_seconds": 2.0,
+            "ratios": {"ltec": {"skorch": value}},
+            "own": own,
+            "memory_is_kept": True,
+        },
         "passes": {"eps 0.2": {"ltec": [1.0, 1.0, 0.8]}},
         "memory": [{"M": "5", "megabytes": 12.0, "state_bytes": 8.0}],
         "growth": [{"rows": 10_000, "batch_size": 128, "microseconds": 7.0, "own": own}],
