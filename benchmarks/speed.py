@@ -31,7 +31,7 @@ from sklearn_lec.noise import SymmetricNoise
 SKORCH, FUSED, HAND = "skorch", "skorch, fused Adam", "written by hand"
 N_IMAGES = 2_560
 KEEPS_MEMORY = "MALLOC_TRIM_THRESHOLD_"
-"""Set together with MALLOC_MMAP_THRESHOLD_, glibc keeps what is freed: large tensors are not paged in anew each step."""
+"""With it and MALLOC_MMAP_THRESHOLD_ glibc keeps what is freed, and large tensors are not paged in anew each step."""
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
 
 

@@ -18,10 +18,10 @@ WORKS = {
     "mlp": "MLP 784-256-256-10 with batch norm and dropout, MNIST (60,000 x 784), batches of 128",
     "conv9": "Conv9 with an eighth of its channels, CIFAR-10 in batches of 128 (20 of them to an epoch)",
 }
-KEPT_MEMORY = """Run, all contenders alike, with `MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184` in
-the environment: glibc then keeps the memory of large tensors instead of giving it back and taking it anew in every step.
-Without it, skorch itself took half as long again here, and the ratios of methods with several networks were higher and
-less steady."""
+KEPT_MEMORY = """Run, all contenders alike, with `MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184`
+in the environment: glibc then keeps the memory of large tensors, instead of giving it back and taking it anew in every
+step. Without it skorch itself took half as long again here, and the ratios of methods with several networks were higher
+and less steady."""
 TITLES = {column.method: column.title for column in (*COMPARED, *ENSEMBLES)}
 
 
