@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.alternatives import NOISES, against_cleanlab
 from benchmarks.contenders import Work, hand_written, lec, plain_skorch
-from benchmarks.growth import bookkeeping_shares, memory_by_agreement, seconds_by_rows
+from benchmarks.growth import memory_by_agreement, seconds_by_rows
 from benchmarks.passes import SmallConvolution, count_all, count_passes
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio
@@ -87,7 +87,6 @@ def _ratios(work_with, rounds):
         "rounds": rounds,
         "skorch_seconds": float(np.median(seconds[SKORCH])),
         "ratios": {name: {base: ratio(seconds, name, base) for base in bases} for name in contenders},
-        "own": bookkeeping_shares(contenders["ltec, eps 0.2"]),
         "memory_is_kept": KEEPS_MEMORY in os.environ,
     }
 

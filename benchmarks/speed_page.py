@@ -53,8 +53,8 @@ def _ratios(work, part):
         f"After the warming-up, {part['rounds']} rounds; an epoch of skorch took {part['skorch_seconds']:.1f} s. "
         '"Fused" is skorch with `optimizer__fused=True`, which `LECClassifier` sets for Adam by itself.\n\n'
         + _table(["epoch of", *(f"to {base}" for base in bases)], lines)
-        + ("\n\n" + KEPT_MEMORY if part["memory_is_kept"] else "")
-        + f"\n\nFiltering's own work takes {_percentages(part['own'])[0]} of the epoch of LTEC.\n"
+        + ("\n\n" + KEPT_MEMORY if part.get("memory_is_kept") else "")
+        + "\n"
     )
 
 

@@ -99,7 +99,6 @@ def test_the_page_has_a_section_for_what_is_there():
             "rounds": 7,
             "skorch_seconds": 2.0,
             "ratios": {"ltec": {"skorch": value}},
-            "own": own,
             "memory_is_kept": True,
         },
         "passes": {"eps 0.2": {"ltec": [1.0, 1.0, 0.8]}},
