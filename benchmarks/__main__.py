@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.cost import UNITS, hours
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.files import FolderInUseError
+from benchmarks.records import DamagedRecordError
 from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import SCALES, load_scale
@@ -18,8 +19,17 @@ N_NAMED = 5
 
 
 def main(arguments=None):
-    options = _parser().parse_args(arguments)
-    return options.command(options)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if getattr(options, "out", None) is not None and options.out.is_file():
+        parser.error(f"--out must be a folder, {options.out} is a file.")
+    if getattr(options, "scheduler", None) is not None and options.backend != "dask":
+        parser.error("--scheduler is for --backend dask.")
+    try:
+        return options.command(options)
+    except (FileNotFoundError, FolderInUseError, DamagedRecordError) as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 def _list(options):
@@ -43,18 +53,14 @@ def _cost(hours, unit):
 def _run(options):
     names = list(EXPERIMENTS) if "all" in options.experiments else list(dict.fromkeys(options.experiments))
     leave_on_signals()
-    try:
-        problems = run(
-            [EXPERIMENTS[name] for name in names],
-            load_scale(options.scale),
-            out=options.out,
-            seeds=options.seeds,
-            data_home=options.data_home,
-            workers=Workers(options.jobs, options.backend, options.scheduler, options.device),
-        )
-    except FolderInUseError as error:
-        print(error, file=sys.stderr)
-        return 1
+    problems = run(
+        [EXPERIMENTS[name] for name in names],
+        load_scale(options.scale),
+        out=options.out,
+        seeds=options.seeds,
+        data_home=options.data_home,
+        workers=Workers(options.jobs, options.backend, options.scheduler, options.device),
+    )
     for why in dict.fromkeys(problem.why for problem in problems):
         concerned = [problem.what for problem in problems if problem.why == why]
         more = [f"and {len(concerned) - N_NAMED} more"] if len(concerned) > N_NAMED else []
@@ -67,11 +73,7 @@ def _run(options):
 
 
 def _report(options):
-    try:
-        print(write_report(options.out, seeds=options.seeds))
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 1
+    print(write_report(options.out, seeds=options.seeds))
     return 0
 
 

@@ -6,9 +6,13 @@ from pathlib import Path
 
 from benchmarks.cells import Cell
 
-__all__ = ["RECORDS", "RecordsFile", "cell_of", "read_records"]
+__all__ = ["RECORDS", "DamagedRecordError", "RecordsFile", "cell_of", "read_records"]
 
 RECORDS = "cells.jsonl"
+
+
+class DamagedRecordError(ValueError):
+    """A line of the file of finished cells is not the record of a cell."""
 
 
 class RecordsFile:
@@ -70,12 +74,14 @@ def _read(file):
         try:
             if not line.endswith(b"\n"):
                 break
-            records.append(json.loads(line))
-        except ValueError as error:
+            record = json.loads(line)
+            cell_of(record)
+        except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 break
-            raise ValueError(
-                f"line {number} of {file} is damaged: {error}. Delete that line to run its cell again."
+            raise DamagedRecordError(
+                f"line {number} of {file} is damaged: {error!r}. Delete that line to run its cell again."
             ) from error
+        records.append(record)
         whole += len(line)
     return records, whole

@@ -32,8 +32,8 @@ CAPTIONS = {
     "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
 }
 COUNTED = f"""Counted with M = {M} and a noise ratio of {EPS:.0%}: parameters as a multiple of one network's (m), and
-the rows that went forward and backward in one epoch of filtering as a multiple of all rows (n). D2L measures {N_ROWS}
-rows beside in each epoch, which are all rows here and few in a real training set.
+the rows that went forward and backward in one epoch of filtering as a multiple of all {N_ROWS:,}
+rows (n). D2L looks at 1,280 rows more in each epoch, which are few in a real training set.
 """
 COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained
 (about half the single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables

@@ -3,6 +3,7 @@
 import warnings
 
 import joblib
+import numpy as np
 import torch
 from skorch.dataset import get_len, unpack_data
 from torch.utils.data import Subset
@@ -52,6 +53,8 @@ class ConsensusTrainingMixin(FilteredLossMixin):
                 f"train_split returned a {type(dataset_train).__name__} whose rows cannot be traced back to X. It must "
                 "return the data set it was given, or a torch.utils.data.Subset of it."
             )
+        if not isinstance(self.data_on_device, bool | np.bool_):
+            raise TypeError(f"data_on_device must be True or False, got {self.data_on_device!r}.")
         self._on_device_ = self._put_on_device() if self.data_on_device else None
         self._recognise_rows(rows, y)
         self.method_.before_training(NetTrainer(self, dataset_train, X=X, y=y, fit_params=fit_params))
@@ -150,6 +153,7 @@ class ConsensusTrainingMixin(FilteredLossMixin):
             and type(self).get_loss is FilteredLossMixin.get_loss
             and type(self).train_step_single.__module__.startswith("skorch.")
             and self.get_params_for("iterator_train").get("collate_fn") is None
+            and not self.compile  # passes of two kinds and of ever other lengths would be compiled over and over
         )
         return step_is_plain and min(1 - method.eps, method.kept.last_share) < APART_BELOW
 

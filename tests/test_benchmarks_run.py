@@ -325,3 +325,27 @@ def test_report_on_a_folder_without_a_run_says_so(tmp_path, name, capsys):
 
     assert "nothing to report" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_out_that_is_a_file_is_refused(tmp_path, capsys):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path / "file")])
+
+    assert "must be a folder" in capsys.readouterr().err
+
+
+def test_a_scheduler_without_dask_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "tableA2", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path)])
+
+    assert "--scheduler is for --backend dask" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["[]", '{"scale": "smoke"}', '{"cut'])
+def test_a_damaged_line_is_named(tmp_path, capsys, line):
+    (tmp_path / "cells.jsonl").write_text(f"{line}\n{line}\n")
+
+    assert main(["report", str(tmp_path)]) == 1
+    assert "line 1 of" in capsys.readouterr().err

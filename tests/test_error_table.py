@@ -176,6 +176,13 @@ CASES = [
     ),
     (
         "LECClassifier",
+        'data_on_device="no"',
+        fit(data_on_device="no"),
+        "TypeError",
+        "data_on_device must be True or False, got 'no'",
+    ),
+    (
+        "LECClassifier",
         "data_on_device=True, a Dataset that loads its rows",
         fit(X=LoadsRows(), y=None, data_on_device=True),
         "ValueError",
