@@ -25,7 +25,6 @@ __all__ = [
     "NumberedRows",
     "PositionBatches",
     "arrays_in_memory",
-    "as_tensors",
     "finite_rows",
     "innermost",
     "matching",
@@ -216,17 +215,6 @@ def take(data, at):
     return _numeric_as_tensor(np.asarray(data)[at])
 
 
-def as_tensors(data):
-    """Return arrays, or a nesting of them, as tensors: without a copy, unless torch could not work on the memory."""
-    if isinstance(data, Mapping):
-        return {name: as_tensors(part) for name, part in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [as_tensors(part) for part in data]
-    if isinstance(data, torch.Tensor):
-        return data
-    return torch.from_numpy(np.require(data, requirements=["C", "W"]))
-
-
 def typical_parameter(module: nn.Module) -> Tensor:
     """Return a parameter that has the device and the precision of a network."""
     return next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
@@ -250,7 +238,8 @@ def matching(data, like: Tensor):
             return {name: match(value) for name, value in part.items()}
         if isinstance(part, (list, tuple)):
             return [match(value) for value in part]
-        part = torch.as_tensor(part)
+        if not isinstance(part, Tensor):  # a copy, where torch could not work on the memory of an array
+            part = torch.from_numpy(np.require(part, requirements=["C", "W"]))
         return part.to(like) if part.is_floating_point() else part.to(like.device)
 
     return match(data)

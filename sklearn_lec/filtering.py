@@ -70,9 +70,12 @@ class FilteredLossMixin:
         return sum(parts[1:], start=parts[0])
 
     def _noted(self, loss, value, rows, keep):
-        self.method_.kept.add(rows, True if keep is None else unanimous(keep))
+        self._record(rows, keep)
         self._fetched_loss_ = loss, loss._version, value
         return loss
+
+    def _record(self, rows, keep):
+        self.method_.kept.add(rows, True if keep is None else unanimous(keep))
 
     def _criterion_loss(self, output, y):
         return super().get_loss(output, y)
@@ -118,7 +121,7 @@ class FilteredLossMixin:
         parts = [self._loss_of_network(*of, y, rows) for of in zip(outputs, positions, strict=True)]
         parts = [part for part in parts if part is not None]
         if not parts:
-            self.method_.kept.add(rows, True if keep is None else unanimous(keep))
+            self._record(rows, keep)
             return self._no_update(self._row_losses(outputs, y))
         loss = sum(parts[1:], start=parts[0])
         value = loss.item()

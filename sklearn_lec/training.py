@@ -10,7 +10,6 @@ from torch.utils.data import Subset
 
 from sklearn_lec.data import (
     arrays_in_memory,
-    as_tensors,
     innermost,
     matching,
     numbered_batches,
@@ -76,7 +75,7 @@ class ConsensusTrainingMixin(FilteredLossMixin):
                 "Leave data_on_device False, or pass arrays or tensors and plain batches."
             )
         X, y = arrays
-        return matching(as_tensors(X), typical_parameter(self.module_)), y
+        return matching(X, typical_parameter(self.module_)), y
 
     def _recognise_rows(self, rows, y):
         """Let the method go on with its record if these rows are those that it knows, and else begin a new one."""

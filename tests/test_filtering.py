@@ -13,11 +13,12 @@ from skorch.dataset import Dataset as SkorchDataset
 from skorch.dataset import ValidSplit
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import TensorDataset
 
 from benchmarks.passes import SmallConvolution, count_passes
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
-from sklearn_lec.modules import Conv9
+from sklearn_lec.modules import MLP, Conv9
 from sklearn_lec.switches import untracked_batchnorm
 
 VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]
@@ -122,6 +123,26 @@ def test_the_vote_has_a_pass_of_its_own_where_that_is_cheaper(table, quick, modu
     clf = LECClassifier(module, method=method, eps=eps, **quick).fit(*table)
 
     assert clf._selects_apart_ == apart
+
+
+def test_the_vote_is_apart_once_few_rows_are_kept_whatever_eps_is(table, quick):
+    X, y = table[0], np.random.RandomState(0).randint(0, 3, 90)
+    clf = LECClassifier(TinyConv, eps=0.4, **quick | {"M": math.inf, "max_epochs": 6}).fit(X, y)
+
+    assert clf.history[-2, "rows_kept"] < 45
+    assert clf._selects_apart_
+
+
+def test_a_row_that_spoils_its_batch_costs_the_others_no_vote(table, quick):
+    X, y = torch.tensor(table[0]), torch.tensor(table[1])
+    X[4] = math.nan  # batch norm spreads it over the losses of all 16 rows
+    clf = LECClassifier(MLP, eps=0.2, iterator_train__shuffle=False, **quick)
+
+    with pytest.warns(UserWarning, match="at row"):
+        clf.fit(TensorDataset(X, y), None)
+
+    assert clf.method_.consensus.last_miss[4] == 3
+    assert clf.clean_mask_[:16].sum() > 4
 
 
 def test_the_vote_is_not_apart_while_warming_up(table, quick):
@@ -341,27 +362,6 @@ def test_data_on_the_device_goes_with_subsets_and_a_split(table, quick):
 
     assert same_training(moved, by_batch)
     assert moved.history[:, "valid_loss"] == pytest.approx(by_batch.history[:, "valid_loss"], rel=1e-5)
-
-
-@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW])
-def test_adam_is_fused(table, quick, optimizer):
-    clf = LECClassifier(TinyNet, optimizer=optimizer, **quick).fit(*table)
-
-    assert clf.optimizer_.param_groups[0]["fused"]
-
-
-@pytest.mark.parametrize("choice", [{"fused": False}, {"foreach": True}, {"capturable": False}])
-def test_what_the_user_says_of_adam_is_left_alone(table, quick, choice):
-    named = {f"optimizer__{name}": value for name, value in choice.items()}
-    clf = LECClassifier(TinyNet, **named, **quick).fit(*table)
-
-    assert not clf.optimizer_.param_groups[0]["fused"]
-
-
-def test_other_optimizers_are_left_alone(table, quick):
-    clf = LECClassifier(TinyNet, optimizer=torch.optim.SGD, **quick).fit(*table)
-
-    assert not clf.optimizer_.param_groups[0]["fused"]
 
 
 @pytest.mark.parametrize("method", METHODS)
