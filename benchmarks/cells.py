@@ -1,13 +1,39 @@
 """What one job of the benchmarks is: a cell, and the name it goes by."""
 
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from sklearn_lec.methods import METHODS
 
-__all__ = ["CLEANLAB", "Cell"]
+__all__ = ["CLEANLAB", "Cell", "DataParts", "data_parts"]
 
 CLEANLAB = "cleanlab"
 """Stands for cleanlab's ``CleanLearning`` around the network that is trained in the ordinary way."""
+
+
+class DataParts(NamedTuple):
+    """What the name of a cell's data is made of."""
+
+    name: str
+    rows: int | None
+    """Of the training set; None for as many as the scale says."""
+    external: str | None
+    """Where the images come from that take the place of others in open-set noise."""
+
+
+def data_parts(data: str) -> DataParts:
+    """Take the name of a cell's data apart.
+
+    Examples
+    --------
+    >>> data_parts("mnist@10000+cifar-10")
+    DataParts(name='mnist', rows=10000, external='cifar-10')
+    >>> data_parts("mnist")
+    DataParts(name='mnist', rows=None, external=None)
+    """
+    own, _, external = data.partition("+")
+    name, _, rows = own.partition("@")
+    return DataParts(name, int(rows) if rows else None, external or None)
 
 
 @dataclass(frozen=True, order=True)
@@ -20,7 +46,7 @@ class Cell:
     ----------
     scale : {"smoke", "cpu", "paper"}
     data : str
-        A data set, or ``"data+external"`` for open-set noise.
+        A data set; ``"data@rows"`` for so many rows of it; ``"data+external"`` for open-set noise.
     noise : str
         Kind and percentage: ``"sym-20"``, ``"asym-40"``, ``"open-20"``, ``"semantic-40"``; or ``"clean"``.
     method : str

@@ -5,7 +5,7 @@ from functools import lru_cache
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import CLEANLAB, Cell, data_parts
 from benchmarks.classifiers import NETWORKS
 from benchmarks.scales import Scale
 
@@ -115,4 +115,4 @@ def _passes(cell, settings):
 
 def _flops(cell, settings):
     arguments = {k: tuple(v) if isinstance(v, list) else v for k, v in settings["network_arguments"].items()}
-    return flops_per_row(settings["network"], cell.data.partition("+")[0], **arguments)
+    return flops_per_row(settings["network"], data_parts(cell.data).name, **arguments)

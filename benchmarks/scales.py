@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import CLEANLAB, Cell, data_parts
 from sklearn_lec.methods import METHODS
 
 __all__ = ["SCALES", "Scale", "digest", "load_scale"]
@@ -80,7 +80,10 @@ class Scale:
         return {name: settings[name] for name in sorted(settings) if name not in unused}
 
     def _of_data(self, data):
-        return self.table.get("data", {}).get(data.partition("+")[0], {})
+        tables = self.table.get("data", {})
+        name, rows, _ = data_parts(data)
+        whole = tables.get(name, {})
+        return whole if rows is None else whole | tables.get(f"{name}@{rows}", {}) | {"train_rows": rows}
 
 
 @cache

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.datasets import get_data_home, load_digits
 from sklearn.model_selection import train_test_split
 
-from benchmarks.cells import Cell
+from benchmarks.cells import Cell, data_parts
 from benchmarks.semantic import clean_predictions, semantic_noise
 from sklearn_lec import datasets
 from sklearn_lec.noise import AsymmetricNoise, OpenSetNoise, SymmetricNoise
@@ -62,7 +62,7 @@ def load(data: str, settings: dict, data_home: str | None) -> CleanData:
     Parameters
     ----------
     data : str
-        What follows a ``+`` is left aside.
+        As in a cell; only the name of the data set matters here.
     settings : dict
         ``train_rows``, ``test_rows`` and ``whitening`` are used.
     data_home : str or None
@@ -73,7 +73,7 @@ def load(data: str, settings: dict, data_home: str | None) -> CleanData:
     clean : CleanData
         Shared by all who ask; not to be written into.
     """
-    name = data.partition("+")[0]
+    name = data_parts(data).name
     return _load(name, data_home, settings["train_rows"], settings["test_rows"], settings["whitening"])
 
 
@@ -136,7 +136,7 @@ def check_available(data: str, data_home: str | None) -> None:
     DataMissingError
         If it cannot be had.
     """
-    name, _, external = data.partition("+")
+    name, _, external = data_parts(data)
     _fetch(name, data_home, "train")
     if external:
         _external_images(external, data_home)
@@ -160,7 +160,7 @@ def _load(name, data_home, train_rows, test_rows, whiten):
 
 @lru_cache(maxsize=1)
 def _foreign(data, data_home, train_rows, test_rows, whiten):
-    name, _, external = data.partition("+")
+    name, _, external = data_parts(data)
     clean = _load(name, data_home, train_rows, test_rows, whiten)
     shape = clean.X_train.shape[1:]
     if external == "uniform":

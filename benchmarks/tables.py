@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.cells import data_parts
 from benchmarks.experiments import Experiment, Row
 from benchmarks.results import Results
 
@@ -58,8 +59,12 @@ def data_title(data: str) -> str:
     --------
     >>> data_title("cifar-10+imagenet-32")
     'CIFAR-10 + ImageNet-32'
+    >>> data_title("mnist@10000")
+    'MNIST (10,000)'
     """
-    return " + ".join(TITLES.get(part, part) for part in data.split("+"))
+    name, rows, external = data_parts(data)
+    title = TITLES.get(name, name) + (f" ({rows:,})" if rows else "")
+    return f"{title} + {TITLES.get(external, external)}" if external else title
 
 
 def noise_title(noise: str) -> str:

@@ -14,7 +14,7 @@ from benchmarks.scales import load_scale
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import Conv9
 
-SMOKE, PAPER = load_scale("smoke"), load_scale("paper")
+SMOKE, CPU, PAPER = map(load_scale, ("smoke", "cpu", "paper"))
 
 
 @pytest.mark.parametrize("noise", ["sym-20", "asym-40", "open-20", "semantic-20"])
@@ -61,6 +61,21 @@ def test_real_data_can_be_loaded(shared_data, tmp_path):
     assert (noisy.y_clean[noisy.noise_mask] == sources.NO_CLASS).all()
     assert noisy.noise_mask.sum() == 60
     assert noisy.X[~noisy.noise_mask].std() != pytest.approx(noisy.X[noisy.noise_mask].std(), rel=0.05)
+
+
+def test_a_part_of_the_rows_is_a_data_set_of_its_own(tmp_path):
+    def settings_of(scale, data):
+        return scale.settings(Cell(scale.name, data, "clean", "standard", 0))
+
+    whole, part, with_others = (settings_of(CPU, data) for data in ("mnist", "mnist@10000", "mnist@10000+cifar-10"))
+    assert (whole["train_rows"], part["train_rows"]) == (60000, 10000)
+    assert part == with_others
+    assert {name for name in whole if whole[name] != part[name]} == {"train_rows", "test_rows", "epochs"}
+    assert settings_of(CPU, "cifar-10@77") == settings_of(CPU, "cifar-10") | {"train_rows": 77}
+
+    cell = Cell("smoke", "digits@60", "sym-20", "ltec", 0)
+    noisy = sources.noisy(cell, SMOKE.settings(cell), None, out=tmp_path)
+    assert (len(noisy.X), noisy.noise_mask.sum()) == (60, 12)
 
 
 @pytest.mark.parametrize("data", ["mnist", "cifar-10", "cifar-100"])
