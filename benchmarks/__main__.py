@@ -5,6 +5,8 @@ import difflib
 import sys
 from pathlib import Path
 
+import torch
+
 from benchmarks.cost import UNITS, hours
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.files import FolderInUseError
@@ -25,6 +27,8 @@ def main(arguments=None):
         parser.error(f"--out must be a folder, {options.out} is a file.")
     if getattr(options, "scheduler", None) is not None and options.backend != "dask":
         parser.error("--scheduler is for --backend dask.")
+    if getattr(options, "device", None) is not None and options.scheduler is None:
+        _check_usable(options.device, parser)
     try:
         return options.command(options)
     except (FileNotFoundError, FolderInUseError, DamagedRecordError) as error:
@@ -87,6 +91,22 @@ def _experiment(name):
     return name
 
 
+def _device(text):
+    try:
+        torch.device(text)
+    except RuntimeError as error:
+        raise argparse.ArgumentTypeError(f"unknown device {text!r}; use cpu, cuda or cuda:1.") from error
+    return text
+
+
+def _check_usable(device, parser):
+    """Leave with an error now rather than once per cell if this machine cannot train on the device."""
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        parser.error(f"--device {device} cannot be used here: {str(error).splitlines()[0]}")
+
+
 def _positive(text):
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}.")
@@ -112,7 +132,7 @@ def _parser():
     command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
     command.add_argument("--scheduler", help="address of a Dask scheduler; default: a cluster of --jobs processes here")
-    command.add_argument("--device", default="cpu", help="cpu or cuda; default: cpu")
+    command.add_argument("--device", type=_device, default="cpu", help="cpu or cuda; default: cpu")
     command.set_defaults(command=_run)
 
     command = commands.add_parser("report", help="write the report of a run folder")

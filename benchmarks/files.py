@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -50,7 +51,11 @@ def sole_use(folder: Path, *, patience: float = 10.0):
     with (folder / ".lock").open("a+") as file:
         if fcntl is not None:
             deadline = time.monotonic() + patience
+            announced = False
             while not _lock(file, exclusive=True):
+                if not announced:
+                    print(f"Waiting for another run in {folder} to end ...", file=sys.stderr, flush=True)
+                    announced = True
                 if time.monotonic() > deadline:
                     raise FolderInUseError(
                         f"another run, or a worker of one, is at work in {folder}. Wait until it is done, end it, or "

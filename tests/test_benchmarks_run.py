@@ -183,13 +183,14 @@ def test_data_that_cannot_be_had_is_skipped(tmp_path, monkeypatch):
     assert {record["data"] for record in read_records(tmp_path)} == {"digits"}
 
 
-def test_two_runs_in_one_folder_do_not_mix(tmp_path):
+def test_two_runs_in_one_folder_do_not_mix(tmp_path, capsys):
     with (
         sole_use(tmp_path),
         pytest.raises(FolderInUseError, match="use another --out"),
         sole_use(tmp_path, patience=0.1),
     ):
         pass
+    assert capsys.readouterr().err.count("Waiting for another run") == 1
 
 
 def test_an_interrupted_training_is_not_taken_for_a_finished_one(table):

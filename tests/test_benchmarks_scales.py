@@ -160,6 +160,8 @@ def test_list_names_every_experiment_and_its_cost(capsys):
         (["run", "tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'? Tables and figures: table1, "),
         (["run", "table2", "--scale", "huge"], "invalid choice: 'huge'"),
         (["run", "table2", "--jobs", "0"], "must be a whole number of at least 1, got '0'"),
+        (["run", "table2", "--device", "gpu"], "unknown device 'gpu'; use cpu, cuda or cuda:1"),
+        (["run", "table2", "--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
     ],
 )
 def test_what_is_not_understood_is_said(arguments, message, capsys):
