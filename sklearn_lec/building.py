@@ -12,7 +12,7 @@ from torch.utils.data import Dataset
 from sklearn_lec.data import module_arguments, row_shape
 from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
 from sklearn_lec.methods import METHODS
-from sklearn_lec.methods.parameters import check_parameters, warn_of_unused_parameters
+from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs, warn_of_unused_parameters
 from sklearn_lec.modules import Committee
 from sklearn_lec.validation import check_classes, check_inputs, check_labels
 
@@ -104,6 +104,9 @@ class NetworkBuildingMixin:
     def _warn_of_unused_parameters(self):
         used = METHODS[self.method].parameters
         warn_of_unused_parameters(self.method, used, values=self._method_values(), defaults=self.method_defaults())
+
+    def _warn_of_too_few_epochs(self, n_epochs):
+        warn_of_too_few_epochs(METHODS[self.method].parameters, n_epochs, values=self._method_values())
 
     def _new_method(self):
         self._check_method_parameters()

@@ -1,6 +1,5 @@
 """LECClassifier: a skorch classifier that learns from the rows whose labels an ensemble agrees on."""
 
-import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -329,12 +328,8 @@ class LECClassifier(
         self._check_method_parameters()
         self._warn_of_unused_parameters()
         epochs_done = 0 if from_scratch else self.method_.epoch
-        if is_fit and "T_w" in METHODS[self.method].parameters and self.T_w >= epochs_done + self.max_epochs:
-            warnings.warn(
-                f"T_w={self.T_w} is not smaller than max_epochs={self.max_epochs}: the whole training is warming-up "
-                "and nothing will be filtered. Lower T_w or raise max_epochs.",
-                stacklevel=3,
-            )
+        if is_fit:
+            self._warn_of_too_few_epochs(epochs_done + self.max_epochs)
         with self._random_numbers(restart=from_scratch):
             X, y = self._examine(X, y, classes=classes, from_scratch=from_scratch)
             criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))

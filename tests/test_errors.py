@@ -78,6 +78,18 @@ def test_warming_up_that_never_ends_is_warned_of(quick, method, recwarn):
     assert len(messages) == ("T_w" in METHODS[method].parameters)
 
 
+@pytest.mark.parametrize(
+    ("method", "given", "n_warnings"),
+    [("d2l", {"W": 3}, 1), ("d2l", {"W": 2}, 0), ("co-teaching", {"T_k": 4}, 1), ("co-teaching", {"T_k": 3}, 0)],
+)
+def test_a_training_too_short_for_the_method_is_warned_of(quick, method, given, n_warnings, recwarn):
+    LECClassifier(TinyNet, method=method, **quick | given | {"max_epochs": 3}).fit(X, y)
+
+    warned = [w for w in recwarn if "max_epochs=3: " in str(w.message)]
+    assert len(warned) == n_warnings
+    assert all(w.filename == __file__ for w in warned)
+
+
 def test_predict_before_fit_says_so():
     with pytest.raises(NotFittedError):
         LECClassifier().predict(X)

@@ -9,7 +9,13 @@ from numbers import Integral
 from sklearn_lec.methods.base import Method
 from sklearn_lec.shares import check_eps, is_number
 
-__all__ = ["check_parameters", "warn_of_unused_parameters"]
+__all__ = ["check_parameters", "warn_of_too_few_epochs", "warn_of_unused_parameters"]
+
+TOO_FEW_EPOCHS = {
+    "T_w": "the whole training is warming-up and nothing will be filtered",
+    "W": "no turning point can be found, and D2L is the same as ordinary training",
+}
+"""What it means for the parameters that count epochs not to be smaller than the number of epochs."""
 
 
 def check_parameters(methods: dict[str, type[Method]], *, method, eps, M, T_w, T_k, percentile, W, **_others) -> None:
@@ -66,6 +72,33 @@ def warn_of_unused_parameters(method: str, used: tuple[str, ...], *, values: dic
                 f"{', '.join(used) or 'no parameter of its own'}.",
                 stacklevel=5,
             )
+
+
+def warn_of_too_few_epochs(used: tuple[str, ...], n_epochs: int, *, values: dict) -> None:
+    """Warn of parameters that count epochs if the training is over before they come into play.
+
+    Parameters
+    ----------
+    used : tuple of str
+        The parameters that the method uses.
+    n_epochs : int
+        The epochs of the whole training.
+    values : dict
+        The parameters of all methods.
+    """
+    for name in TOO_FEW_EPOCHS.keys() & set(used):
+        if values[name] >= n_epochs:
+            warnings.warn(
+                f"{name}={values[name]} is not smaller than max_epochs={n_epochs}: {TOO_FEW_EPOCHS[name]}. Lower "
+                f"{name} or raise max_epochs.",
+                stacklevel=5,
+            )
+    if "T_k" in used and values["T_k"] > n_epochs:
+        warnings.warn(
+            f"T_k={values['T_k']} is larger than max_epochs={n_epochs}: the share of rows that is left out never "
+            f"reaches eps. Lower T_k or raise max_epochs.",
+            stacklevel=5,
+        )
 
 
 def _check_epochs(name, value, *, at_least, meaning):
