@@ -10,6 +10,7 @@ import torch
 from benchmarks.cost import UNITS, hours
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.files import FolderInUseError
+from benchmarks.pictures import cells_behind
 from benchmarks.records import DamagedRecordError
 from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
@@ -42,7 +43,8 @@ def _list(options):
         columns = []
         for scale in map(load_scale, SCALES):
             cells = cells_of(experiments, scale)
-            columns.append(f"{len(cells):>7}, {_cost(hours(cells, scale), UNITS[scale.name]):>13}")
+            shown = [cell for experiment in experiments for cell in cells_behind(experiment, scale)]
+            columns.append(f"{len(cells):>7}, {_cost(hours(cells, scale, shown=shown), UNITS[scale.name]):>13}")
         title = EXPERIMENTS[name].title if name in EXPERIMENTS else "Every cell once"
         print(f"{name:10}" + "".join(columns) + f"  {title}")
     return 0
@@ -102,8 +104,8 @@ def _device(text):
 def _check_usable(device, parser):
     """Leave with an error now rather than once per cell if this machine cannot train on the device."""
     try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        torch.ones(1, device=device).item()
+    except (RuntimeError, AssertionError, ImportError) as error:
         parser.error(f"--device {device} cannot be used here: {str(error).splitlines()[0]}")
 
 

@@ -1,5 +1,6 @@
 """What one job of the benchmarks is: a cell, and the name it goes by."""
 
+import re
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -10,12 +11,14 @@ __all__ = ["CLEANLAB", "Cell", "DataParts", "data_parts"]
 CLEANLAB = "cleanlab"
 """Stands for cleanlab's ``CleanLearning`` around the network that is trained in the ordinary way."""
 
+DATA = re.compile(r"([a-z0-9-]+)(?:@([1-9][0-9]*))?(?:[+]([a-z0-9-]+))?")
+
 
 class DataParts(NamedTuple):
     """What the name of a cell's data is made of."""
 
     name: str
-    rows: int | None
+    n_rows: int | None
     """Of the training set; None for as many as the scale says."""
     external: str | None
     """Where the images come from that take the place of others in open-set noise."""
@@ -27,13 +30,15 @@ def data_parts(data: str) -> DataParts:
     Examples
     --------
     >>> data_parts("mnist@10000+cifar-10")
-    DataParts(name='mnist', rows=10000, external='cifar-10')
+    DataParts(name='mnist', n_rows=10000, external='cifar-10')
     >>> data_parts("mnist")
-    DataParts(name='mnist', rows=None, external=None)
+    DataParts(name='mnist', n_rows=None, external=None)
     """
-    own, _, external = data.partition("+")
-    name, _, rows = own.partition("@")
-    return DataParts(name, int(rows) if rows else None, external or None)
+    match = DATA.fullmatch(data)
+    if match is None:
+        raise ValueError(f"{data!r} is no name of data; use data, data@rows, data+external or data@rows+external.")
+    name, n_rows, external = match.groups()
+    return DataParts(name, None if n_rows is None else int(n_rows), external)
 
 
 @dataclass(frozen=True, order=True)

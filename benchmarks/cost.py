@@ -82,14 +82,14 @@ def operations(cell: Cell, settings: dict) -> float:
     return _flops(cell, settings) * settings["train_rows"] * (forward + 2 * backward)
 
 
-def hours(cells: list[Cell], scale: Scale) -> float:
+def hours(cells: list[Cell], scale: Scale, *, shown: list[Cell] = ()) -> float:
     """Return the hours that cells take on one core, or one GPU where the scale is meant for it.
 
-    The networks that semantic noise rests on are counted too.
+    The networks that semantic noise rests on are counted too, also that of cells whose data alone is `shown`.
     """
     unit = UNITS[scale.name]
     speed, seconds = {"core": CORE, "GPU": GPU}[unit], 0.0
-    for cell in [*cells, *_behind_semantic_noise(cells, scale)]:
+    for cell in [*cells, *_behind_semantic_noise([*cells, *shown], scale)]:
         settings = scale.settings(cell)
         n_steps = _passes(cell, settings)[1] * settings["train_rows"] / settings["batch_size"]
         seconds += operations(cell, settings) / speed + n_steps * STEP[unit]

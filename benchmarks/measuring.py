@@ -11,7 +11,7 @@ from skorch.helper import predefined_split
 from sklearn_lec.callbacks import LabelQuality
 from sklearn_lec.metrics import label_precision_score
 
-__all__ = ["SmallLossPrecision", "mean_network_accuracy", "measurements"]
+__all__ = ["LabelQualityOfNetworks", "SmallLossPrecision", "mean_network_accuracy", "measurements"]
 
 
 def mean_network_accuracy(net, X, y) -> float:
@@ -19,6 +19,45 @@ def mean_network_accuracy(net, X, y) -> float:
     outputs = torch.cat(list(net.forward_iter(X)))
     predicted = outputs.argmax(dim=-1).reshape(len(y), -1).numpy()
     return float((net.classes_[predicted] == np.asarray(y)[:, None]).mean())
+
+
+class LabelQualityOfNetworks(LabelQuality):
+    """Record label precision and recall averaged over networks that learn from different rows, as the paper does.
+
+    `LabelQuality` looks at the rows that all networks learned from, of which fewer have a wrong label.
+    """
+
+    def on_train_begin(self, net, X=None, y=None, **kwargs):
+        """Count along with the method's decisions."""
+        super().on_train_begin(net, X, y, **kwargs)
+        self._start_counting()
+        if net.method_.n_networks == 1 or net.method_.keeps_alike:
+            return
+        keep = net.method_.keep
+
+        def keep_and_count(losses, rows):
+            kept = keep(losses, rows)
+            self.n_kept_ += kept.sum(dim=1).cpu().numpy()
+            self.n_right_ += kept.cpu().numpy()[:, ~self.noise_mask_[rows.cpu().numpy()]].sum(axis=1)
+            return kept
+
+        net.method_.keep = keep_and_count
+
+    def on_train_end(self, net, X=None, y=None, **kwargs):
+        """Leave the method as it was."""
+        vars(net.method_).pop("keep", None)
+
+    def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        """Record the averages; for an epoch without a decision what `LabelQuality` does."""
+        super().on_epoch_end(net, dataset_train=dataset_train, dataset_valid=dataset_valid, **kwargs)
+        if np.any(self.n_kept_):
+            n_right = (~self.noise_mask_).sum()
+            net.history.record("label_precision", float((self.n_right_ / self.n_kept_).mean()))
+            net.history.record("label_recall", float((self.n_right_ / n_right).mean()))
+        self._start_counting()
+
+    def _start_counting(self):
+        self.n_kept_ = self.n_right_ = 0
 
 
 class SmallLossPrecision(Callback):
@@ -69,7 +108,7 @@ def measurements(X_test, y_test, *, y_true=None) -> dict:
     callbacks = [("accuracy", EpochScoring(mean_network_accuracy, name="accuracy", lower_is_better=False))]
     if y_true is not None:
         callbacks += [
-            ("label_quality", LabelQuality(y_true)),
+            ("label_quality", LabelQualityOfNetworks(y_true)),
             ("small_loss_precision", SmallLossPrecision(y_true)),
         ]
     return {"train_split": predefined_split(Dataset(X_test, y_test)), "callbacks": callbacks}

@@ -26,7 +26,7 @@ from benchmarks.scales import Scale
 from sklearn_lec.noise.base import corruption_matrix
 
 __all__ = [
-    "cell_behind",
+    "cells_behind",
     "is_current",
     "picture_file",
     "read_counts",
@@ -40,9 +40,9 @@ ENDINGS = {"matrices": ".json", "examples": ".npz", "complexity": ".json"}
 """The kind of file in which is kept what an experiment shows."""
 
 
-def cell_behind(scale: Scale, row: Row) -> Cell:
-    """Return a cell that has the noisy data of a row; the first seed stands for all."""
-    return Cell(scale.name, row.data, row.noise, "standard", seed=0)
+def cells_behind(experiment: Experiment, scale: Scale) -> list[Cell]:
+    """Return cells that have the noisy data that an experiment without cells of its own shows."""
+    return [] if experiment.has_cells else [_cell_behind(scale, row) for row in experiment.rows_at(scale)]
 
 
 def picture_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
@@ -61,10 +61,13 @@ def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
     return str(content["settings"]) == _settings(experiment, scale)
 
 
-def write_picture(experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path) -> None:
+def write_picture(
+    experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path, device: str = "cpu"
+) -> None:
     """Write the file of an experiment without cells."""
     content = {"matrices": _matrices, "examples": _examples, "complexity": _counts}[experiment.shows]
-    write_whole(picture_file(experiment, scale, out), content(experiment, scale, data_home, out))
+    where = {"data_home": data_home, "out": out, "device": device}
+    write_whole(picture_file(experiment, scale, out), content(experiment, scale, **where))
 
 
 def read_matrices(file: Path) -> list[dict]:
@@ -84,23 +87,23 @@ def read_counts(file: Path) -> dict[str, list[float]]:
 
 
 def _settings(experiment, scale):
-    cells = [cell_behind(scale, row) for row in experiment.rows_at(scale)]
+    cells = cells_behind(experiment, scale)
     return json.dumps([[cell.name, scale.settings(cell)] for cell in cells], sort_keys=True)
 
 
-def _matrices(experiment, scale, data_home, out):
+def _matrices(experiment, scale, **where):
     panels = []
     for row in experiment.rows_at(scale):
-        noisy, clean = _data_of(row, scale, data_home, out)
+        noisy, clean = _data_of(row, scale, **where)
         matrix = corruption_matrix(noisy.y_clean, noisy.y_noisy, len(clean.class_names))
         panel = {"data": row.data, "noise": row.noise, "class_names": clean.class_names}
         panels.append(panel | {"matrix": matrix.round(5).tolist()})
     return json.dumps({"settings": _settings(experiment, scale), "panels": panels}).encode()
 
 
-def _examples(experiment, scale, data_home, out):
+def _examples(experiment, scale, **where):
     (row,) = experiment.rows_at(scale)
-    noisy, clean = _data_of(row, scale, data_home, out)
+    noisy, clean = _data_of(row, scale, **where)
     rng = np.random.RandomState(0)
     drawn = [
         rng.choice(np.flatnonzero(mask), N_EXAMPLES, replace=False) for mask in (~noisy.noise_mask, noisy.noise_mask)
@@ -119,13 +122,18 @@ def _examples(experiment, scale, data_home, out):
     return buffer.getvalue()
 
 
-def _counts(experiment, scale, data_home, out):
+def _counts(experiment, scale, **where):
     return json.dumps(count_all()).encode()
 
 
-def _data_of(row, scale, data_home, out):
+def _data_of(row, scale, *, data_home, out, device):
     """Return the noisy rows, and the clean ones as they were before whitening."""
-    cell = cell_behind(scale, row)
+    cell = _cell_behind(scale, row)
     settings = scale.settings(cell)
-    noisy = sources.noisy(cell, settings, data_home, out=out)
+    noisy = sources.noisy(cell, settings, data_home, out=out, device=device)
     return noisy, sources.load(cell.data, settings | {"whitening": False}, data_home)
+
+
+def _cell_behind(scale: Scale, row: Row) -> Cell:
+    """Return a cell that has the noisy data of a row; the first seed stands for all."""
+    return Cell(scale.name, row.data, row.noise, "standard", seed=0)

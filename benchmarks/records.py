@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.cells import Cell
 
-__all__ = ["RECORDS", "DamagedRecordError", "RecordsFile", "cell_of", "read_records"]
+__all__ = ["RECORDS", "DamagedRecordError", "RecordsFile", "cell_of", "is_current", "read_records"]
 
 RECORDS = "cells.jsonl"
 
@@ -33,7 +33,7 @@ class RecordsFile:
 
     def has(self, cell: Cell, settings: dict) -> bool:
         """Return whether the cell is done, with these settings."""
-        return cell in self._latest and self._latest[cell]["settings"] == settings
+        return cell in self._latest and is_current(self._latest[cell], settings)
 
     def append(self, record: dict) -> None:
         """Write a record; when this returns, it is on the disk."""
@@ -66,6 +66,11 @@ def cell_of(record: dict) -> Cell:
     return Cell(**{name: record[name] for name in Cell.__dataclass_fields__})
 
 
+def is_current(record: dict, settings: dict) -> bool:
+    """Return whether a record was made with these settings."""
+    return record["settings"] == settings
+
+
 def _read(file):
     """Return the records, and the length in bytes of the lines that are whole."""
     lines = file.read_bytes().splitlines(keepends=True)
@@ -77,10 +82,11 @@ def _read(file):
             record = json.loads(line)
             cell_of(record)
         except (ValueError, TypeError, KeyError) as error:
-            if number == len(lines):
+            if number == len(lines) and isinstance(error, json.JSONDecodeError):
                 break
             raise DamagedRecordError(
-                f"line {number} of {file} is damaged: {error!r}. Delete that line to run its cell again."
+                f"line {number} of {file} is damaged, or of another version: {error!r}. Delete that line to run its "
+                "cell again."
             ) from error
         records.append(record)
         whole += len(line)

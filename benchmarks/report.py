@@ -23,9 +23,9 @@ INTRODUCTION = """# Benchmarks
 
 The tables and figures of Lee and Chung, *Robust Training with Ensemble Consensus* (ICLR 2020), run again. Entries are
 the accuracy in % on clean test labels, final / peak over the epochs, averaged over a method's networks; mean ±
-standard deviation over seeds, without ± where there is one seed. The best final and the best peak of a row are bold.
-Lines marked *paper* are the paper's own numbers, with its networks and epochs; the settings of what was run here
-stand below.
+standard deviation (divisor n) over seeds, without ± where there is one seed. The best final and the best peak of a row
+are bold. A number in brackets says of how many rows a training set was, if not of all. Lines marked *paper* are the
+paper's own numbers, with its networks, its epochs and all rows; the settings of what was run here stand below.
 """
 CAPTIONS = {
     "figure2": "From the first epoch after the warm-up on, when filtering starts.",
@@ -162,18 +162,24 @@ def _circumstances(results: Results) -> list[str]:
     by_data: dict[str, list[dict]] = {}
     for record in records:
         network = f" ({record['network']})" if record["network"] else ""
-        by_data.setdefault(data_title(record["data"]) + network, []).append(record["settings"])
+        by_data.setdefault(data_title(record["data"]) + network, []).append(record)
     datasets = sorted(by_data)
     names = sorted({name for record in records for name in record["settings"]})
-    lines = [[name, *(_values(s.get(name) for s in by_data[data]) for data in datasets)] for name in names]
+    lines = [[name, *(_values(r["settings"].get(name) for r in by_data[data]) for data in datasets)] for name in names]
+    lines.append(["seeds", *(str(len({r["seed"] for r in by_data[data]})) for data in datasets)])
+    lines.append(["device", *(_values(r["device"] for r in by_data[data]) for data in datasets)])
     packages = sorted({package for record in records for package in record["versions"]})
-    versions = [f"{package} {_values(r['versions'].get(package) for r in records)}" for package in packages]
+    versions = [
+        f"{package} {_values(r['versions'][package] for r in records if package in r['versions'])}"
+        for package in packages
+    ]
     seconds = math.fsum(record["seconds"] for record in records)
     return [
         "### Settings, versions and time\n",
         markdown_table(["setting", *datasets], lines, n_names=1) + "\n",
         f"Versions: {', '.join(versions)}.\n",
-        f"Time spent: {seconds / 3600:.2f} hours of training in {_count(len(records), 'cell')}.\n",
+        f"Time spent: {seconds / 3600:.2f} hours of training in {_count(len(records), 'cell')}, each counted from its "
+        "last interruption, without the networks that semantic noise rests on.\n",
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.cells import Cell
 from benchmarks.experiments import Column, Experiment, Row
-from benchmarks.records import cell_of
+from benchmarks.records import cell_of, is_current
 from benchmarks.scales import Scale
 
 __all__ = ["Results"]
@@ -21,7 +21,8 @@ class Results:
     ----------
     scale : Scale
     records : iterable of dict
-        In any order, of any scale. Records with other settings than the scale has now do not count as finished.
+        One per cell, in any order, of any scale. Records with other settings than the scale has now do not count as
+        finished.
     seeds : int or None, default=None
         How many seeds are wanted; None for as many as the scale says for the data.
 
@@ -38,12 +39,12 @@ class Results:
         self.records: dict[Cell, dict] = {}
         self.n_outdated = 0
         self._by_column: dict[Cell, list[dict]] = {}
-        # Sorted, so that neither rounding nor a cell that was run twice depends on the order of the file.
+        # Sorted, so that rounding does not depend on the order of the file.
         for record in sorted((r for r in records if r["scale"] == scale.name), key=_sort_key):
             cell = cell_of(record)
-            if record["settings"] != json.loads(json.dumps(scale.settings(cell))):
+            if not is_current(record, scale.settings(cell)):
                 self.n_outdated += 1
-            elif cell not in self.records:
+            else:
                 self.records[cell] = record
                 self._by_column.setdefault(replace(cell, seed=0), []).append(record)
 

@@ -144,18 +144,12 @@ def run(
         for cell in wanted.keys() - missing.keys():
             forget_checkpoints(out, cell)  # of a run that was killed just after it had written the record
         drawn = [e for e in experiments if not e.has_cells and not pictures.is_current(e, scale, out)]
-        behind = {e: [pictures.cell_behind(scale, row) for row in e.rows_at(scale)] for e in drawn}
-        unavailable = _unavailable({cell.data for cell in chain(missing, *behind.values())}, data_home)
-        missing = {cell: settings for cell, settings in missing.items() if cell.data not in unavailable}
-        drawn = [e for e in drawn if all(cell.data not in unavailable for cell in behind[e])]
-        problems = [
-            Problem(f"{data} is missing; cells skipped: {sum(cell.data == data for cell in wanted)}", why)
-            for data, why in unavailable.items()
-        ]
-        if missing or drawn:
-            job = _Job(scale, out, data_home, workers)
-            semantic = {c for c in chain(missing, *(behind[e] for e in drawn)) if c.noise_kind == "semantic"}
-            problems += job.do(missing, drawn, semantic, records)
+        todo = _Todo(missing, {e: pictures.cells_behind(e, scale) for e in drawn})
+        unavailable = _unavailable(todo.data, data_home)
+        problems = [Problem(f"{data} is missing; {todo.skipped(data)}", why) for data, why in unavailable.items()]
+        todo = todo.where(lambda cell: cell.data not in unavailable)
+        if todo.cells or todo.pictures:
+            problems += _Job(scale, out, data_home, workers).do(todo, records)
         return problems
 
 
@@ -171,6 +165,29 @@ def _leave(number, frame):
     os._exit(128 + number)
 
 
+class _Todo(NamedTuple):
+    """What is left to do: cells with their settings; pictures with the cells whose data they show."""
+
+    cells: dict[Cell, dict]
+    pictures: dict[Experiment, list[Cell]]
+
+    @property
+    def data(self):
+        return {cell.data for cell in chain(self.cells, *self.pictures.values())}
+
+    def where(self, possible):
+        return _Todo(
+            {cell: settings for cell, settings in self.cells.items() if possible(cell)},
+            {picture: cells for picture, cells in self.pictures.items() if all(map(possible, cells))},
+        )
+
+    def skipped(self, data):
+        """Return what is said of all that needs the data."""
+        n_cells = sum(cell.data == data for cell in self.cells)
+        named = [picture.name for picture, cells in self.pictures.items() if any(cell.data == data for cell in cells)]
+        return "skipped: " + ", ".join(([f"{n_cells} cell(s)"] if n_cells else []) + named)
+
+
 @dataclass(frozen=True)
 class _Job:
     scale: Scale
@@ -178,22 +195,25 @@ class _Job:
     data_home: str | None
     workers: Workers
 
-    def do(self, missing, drawn, semantic, records):
+    def do(self, todo, records):
         with self.workers.started() as (parallel, n_workers):
-            problems = self._prepare(parallel, semantic)
-            problems += self._train(parallel, missing, records, n_workers)
-            return problems + self._draw(parallel, drawn)
+            failures = self._prepare(parallel, todo)
+            problems = [Problem(f"semantic noise of {data}, network {number}", why) for data, number, why in failures]
+            failed = {data for data, _, _ in failures}
+            todo = todo.where(lambda cell: cell.noise_kind != "semantic" or cell.data not in failed)
+            problems += self._train(parallel, todo.cells, records, n_workers)
+            return problems + self._draw(parallel, todo.pictures)
 
-    def _prepare(self, parallel, semantic):
+    def _prepare(self, parallel, todo):
         """Train the networks that semantic noise rests on before cells that share them ask for them."""
         where = {"out": self.out, "device": self.workers.device}
         jobs = {}
-        for cell in semantic:
+        for cell in chain(todo.cells, *todo.pictures.values()):
             settings = self.scale.settings(cell)
-            for number in range(settings["semantic_networks"]):
+            for number in range(settings.get("semantic_networks", 0)):
                 job = partial(sources.prepare, cell, settings, self.data_home, number=number, **where)
-                jobs[f"semantic noise of {cell.data}, network {number}"] = job
-        return [Problem(o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
+                jobs[cell.data, number] = job
+        return [(*o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
 
     def _train(self, parallel, missing, records, n_workers):
         where = {"data_home": self.data_home, "out": self.out, "device": self.workers.device}
@@ -211,7 +231,7 @@ class _Job:
         return problems
 
     def _draw(self, parallel, drawn):
-        where = {"data_home": self.data_home, "out": self.out}
+        where = {"data_home": self.data_home, "out": self.out, "device": self.workers.device}
         jobs = {e.name: partial(pictures.write_picture, e, self.scale, **where) for e in drawn}
         return [Problem(o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
 

@@ -72,6 +72,8 @@ class Scale:
         settings = self.table["settings"] | self._of_data(cell.data)
         if cell.network is not None:
             settings |= {"network": cell.network, "network_arguments": {}} | self.table["network"][cell.network]
+        if (n_rows := data_parts(cell.data).n_rows) is not None:
+            settings["train_rows"] = n_rows
         used = METHODS[cell.method].parameters if cell.method != CLEANLAB else ()
         unused = {name for name in USED_BY_METHODS if name not in used} | {"seeds"}
         unused |= {"semantic_networks"} if cell.noise_kind != "semantic" else set()
@@ -81,9 +83,8 @@ class Scale:
 
     def _of_data(self, data):
         tables = self.table.get("data", {})
-        name, rows, _ = data_parts(data)
-        whole = tables.get(name, {})
-        return whole if rows is None else whole | tables.get(f"{name}@{rows}", {}) | {"train_rows": rows}
+        name, n_rows, _ = data_parts(data)
+        return tables.get(name, {}) | tables.get(f"{name}@{n_rows}", {})
 
 
 @cache

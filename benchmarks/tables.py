@@ -62,8 +62,8 @@ def data_title(data: str) -> str:
     >>> data_title("mnist@10000")
     'MNIST (10,000)'
     """
-    name, rows, external = data_parts(data)
-    title = TITLES.get(name, name) + (f" ({rows:,})" if rows else "")
+    name, n_rows, external = data_parts(data)
+    title = TITLES.get(name, name) + (f" ({n_rows:,})" if n_rows is not None else "")
     return f"{title} + {TITLES.get(external, external)}" if external else title
 
 
@@ -108,11 +108,11 @@ def accuracy_table(experiment: Experiment, results: Results) -> str:
 
 def paper_rows(experiment: Experiment, results: Results) -> str:
     """Return the paper's rows that the scale does not have, as a table; empty if there are none."""
-    run = set(experiment.rows_at(results.scale))
+    run = {_key(row) for row in experiment.rows_at(results.scale)}
     lines = [
         [data_title(row.data), noise_title(row.noise), *_published(experiment, row, results)]
         for row in experiment.rows
-        if row not in run
+        if _key(row) not in run
     ]
     return _table(experiment, results, lines) if lines else ""
 
@@ -146,7 +146,9 @@ def _table(experiment: Experiment, results: Results, lines: list[list[str]]) -> 
 
 
 def _key(row: Row) -> str:
-    return f"{row.data}/{row.noise}"
+    """Return the name of a row in the paper, which has all rows of its data sets."""
+    name, _, external = data_parts(row.data)
+    return f"{name}+{external}/{row.noise}" if external else f"{name}/{row.noise}"
 
 
 def _measured(experiment: Experiment, row: Row, results: Results) -> list[str]:
@@ -156,7 +158,8 @@ def _measured(experiment: Experiment, row: Row, results: Results) -> list[str]:
     values = [value[:, :1] if experiment.shows == "clean accuracy" else value for value in values]
     means = [value.mean(axis=0) if len(value) else None for value in values]
     stds = [value.std(axis=0) if len(value) > 1 else None for value in values]
-    wanted = results.wanted_seeds(row)
+    # Entries of one row are compared: what rests on fewer seeds than the others, or than it should, says so.
+    wanted = max([results.wanted_seeds(row), *map(len, values)])
     entries = _entries(means, stds, digits=1)
     return [
         f"{entry} ({len(value)} of {wanted} seeds)" if 0 < len(value) < wanted else entry

@@ -65,7 +65,8 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
         "settings": settings,
         **{name: _rounded(values) for name, values in curves.items()},
         "seconds": round(seconds, 2),
-        "versions": _versions(),
+        "device": device,
+        "versions": _versions(cell),
     }
 
 
@@ -146,7 +147,7 @@ def _rounded(values):
     return [v if isinstance(v, int) else round(float(v), DIGITS) if math.isfinite(v) else None for v in values]
 
 
-def _versions():
-    names = ("torch", "skorch", "scikit-learn", "numpy")
+def _versions(cell):
+    names = ("torch", "skorch", "scikit-learn", "numpy", *(["cleanlab"] if cell.method == CLEANLAB else []))
     versions = {name: importlib.metadata.version(name) for name in names}
     return {"sklearn-lec": sklearn_lec.__version__} | versions | {"python": platform.python_version()}

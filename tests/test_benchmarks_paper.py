@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import experiments
+from benchmarks.cells import Cell
+from benchmarks.scales import load_scale
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT.parent / "shared" / "paper"
@@ -155,6 +157,32 @@ def test_any_changed_digit_of_the_paper_is_noticed(source, stored, name):
         other = str((int(body[place]) + 1) % 10)
         changed = body[:place] + other + body[place + 1 :]
         assert parse(changed, name) != stored[name]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "pattern"),
+    [
+        ("cifar-10", "batch_size", r"with a batchsize of (\d+) for 200 epochs"),
+        ("cifar-10", "epochs", r"with a batchsize of 128 for (\d+) epochs"),
+        ("mnist", "last epochs", r"to zero during the last (\d+) epochs for MNIST and CIFAR-10"),
+        ("cifar-10", "last epochs", r"to zero during the last (\d+) epochs for MNIST and CIFAR-10"),
+        ("cifar-100", "last epochs", r"and during the last (\d+) epochs for CIFAR-100"),
+        ("cifar-10", "warm_up", r"\$T_w\$ is set to (\d+), and \$M\$"),
+        ("cifar-10", "W", r"window size \$W\$ is set to (\d+)"),
+        ("mnist", "percentile", r"(\d+)\$th\$ percentile of probabilities for each class on MNIST"),
+        ("cifar-100", "percentile", r"(\d+)\$th\$ percentile of probabilities for each class on CIFAR-100"),
+        ("cifar-10", "T_k", r"\(100-\$\\epsilon\$\)\\% over the first (\d+) epochs"),
+    ],
+)
+def test_settings_of_the_paper_scale_are_those_of_the_source(source, data, name, pattern):
+    scale, settings = load_scale("paper"), {}
+    for method in ("d2l", "forward", "co-teaching"):
+        settings |= scale.settings(Cell("paper", data, "sym-20", method, 0))
+    settings["last epochs"] = (1 - settings["decay_start"]) * settings["epochs"]
+
+    (number,) = set(re.findall(pattern, source))
+
+    assert settings[name] == pytest.approx(float(number))
 
 
 def test_bold_in_the_paper_is_the_best_peak_of_its_row(source, stored):

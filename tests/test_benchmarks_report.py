@@ -1,52 +1,17 @@
-"""The report on a run: its numbers, what it says of missing cells, and its figures."""
+"""The report on a run: its numbers, what it says of missing cells."""
 
 import json
 import random
 import re
-import zlib
 
 import numpy as np
 import pytest
+from synthetic_records import results_of, synthetic_records
 
-from benchmarks import figures
 from benchmarks.experiments import EXPERIMENTS, Row
-from benchmarks.figures import curves_figure, examples_figure, matrices_figure
 from benchmarks.report import write_report
-from benchmarks.results import Results
 from benchmarks.scales import load_scale
-from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table
-
-ENDS = {"standard": 0.6, "d2l": 0.65, "forward": 0.7, "self-training": 0.8, "co-teaching": 0.82, "lsec": 0.84}
-
-
-def synthetic_record(cell, scale):
-    """Return a record of a training that never was, always the same for a cell, with curves of a plausible shape."""
-    rng = np.random.default_rng(zlib.crc32(cell.name.encode()))
-    settings = json.loads(json.dumps(scale.settings(cell)))
-    progress = np.linspace(0, 1, settings["warm_up"] + 12)
-    end = ENDS.get(cell.method, 0.9) - 0.001 * (cell.M if isinstance(cell.M, int) else 0)
-
-    def curve(begin, end):
-        return np.clip(end + (begin - end) * np.exp(-6 * progress) + rng.normal(0, 0.01, progress.shape), 0, 1)
-
-    temporal = cell.method.startswith("ltec")
-    return {
-        **cell.as_dict(),
-        "settings": settings,
-        "accuracy": curve(0.1, end).round(5).tolist(),
-        "precision": [None, *curve(0.5, end).round(5).tolist()[1:]],
-        "recall": curve(0.2, end).round(5).tolist(),
-        "small_loss_precision": curve(0.4, end - 0.05).round(5).tolist() if temporal else None,
-        "kept": [100] * len(progress),
-        "seconds": float(rng.uniform(1, 9)),
-        "versions": {"sklearn-lec": "0.1", "torch": "2.4", "python": "3.11"},
-    }
-
-
-def synthetic_records(scale_name, *names, seeds=2):
-    scale = load_scale(scale_name)
-    cells = dict.fromkeys(cell for name in names for cell in EXPERIMENTS[name].cells(scale, seeds))
-    return [synthetic_record(cell, scale) for cell in cells]
+from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table, paper_rows
 
 
 def write_records(folder, records):
@@ -57,10 +22,6 @@ def write_records(folder, records):
 
 def report_on(folder, records, **options):
     return write_report(write_records(folder, records), **options).read_text(encoding="utf-8")
-
-
-def results_of(records, scale="smoke", **options):
-    return Results(load_scale(scale), records, **options)
 
 
 def with_accuracy(record, *accuracies):
@@ -139,6 +100,14 @@ def test_missing_entries_are_dashes_and_missing_seeds_are_told():
     entries = first_row("table1", records, seeds=2)[2:]
 
     assert entries[1] == NOTHING
+    assert [entry.endswith("(1 of 2 seeds)") for entry in entries] == [False, False, True, False]
+
+
+def test_entries_with_fewer_seeds_than_others_of_their_row_say_so():
+    records = [r for r in synthetic_records("smoke", "table1") if (r["method"], r["seed"]) != ("lsec", 1)]
+
+    entries = first_row("table1", records, seeds=1)[2:]
+
     assert [entry.endswith("(1 of 2 seeds)") for entry in entries] == [False, False, True, False]
 
 
@@ -242,6 +211,16 @@ def test_papers_rows_on_other_data_stand_apart(page):
     assert below.count("\n| ") == 2 + len(EXPERIMENTS["table2"].rows)
 
 
+def test_a_part_of_the_rows_has_its_number_and_the_papers_line():
+    results = results_of(synthetic_records("cpu", "table2"), scale="cpu")
+
+    lines = lines_of(accuracy_table(EXPERIMENTS["table2"], results))
+
+    place = [line[:2] for line in lines].index(["MNIST (10,000)", "sym-60%"])
+    assert lines[place + 1][1:3] == ["*paper*", "55.88 / 98.50"]
+    assert "MNIST" not in [line[0] for line in lines_of(paper_rows(EXPERIMENTS["table2"], results))]
+
+
 def test_scales_have_sections_of_their_own(tmp_path):
     page = report_on(tmp_path, synthetic_records("paper", "table7") + synthetic_records("smoke", "table7"))
     sections = page.split("\n## ")[1:]
@@ -257,8 +236,17 @@ def test_settings_versions_and_time_are_told(tmp_path):
 
     assert "| warm_up |" in page
     assert "Versions: python 3.11, sklearn-lec 0.1, torch 2.4." in page
+    assert "| seeds | 2 |" in page
+    assert "| device | cpu |" in page
     hours = sum(record["seconds"] for record in records) / 3600
-    assert f"Time spent: {hours:.2f} hours of training in {len(records)} cells." in page
+    assert f"Time spent: {hours:.2f} hours of training in {len(records)} cells, each counted from" in page
+
+
+def test_a_version_is_told_of_those_who_used_it(tmp_path):
+    records = synthetic_records("smoke", "tableA2")
+    records[0]["versions"]["cleanlab"] = "2.7"
+
+    assert "Versions: cleanlab 2.7, python" in report_on(tmp_path, records)
 
 
 def test_complexities_stand_above_the_papers():
@@ -272,107 +260,3 @@ def test_complexities_stand_above_the_papers():
         ["backward passes", "3.00 n", "0.75 n", "1.00 n"],
         ["*paper*", "≤ Mn", "≤ n", ""],
     ]
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """A function that draws a figure of a complete run and returns it instead of writing it."""
-    monkeypatch.setattr(figures, "_save", lambda figure, path, **kwargs: figure)
-    return lambda name: curves_figure(EXPERIMENTS[name], results_of(synthetic_records("smoke", name)), None)
-
-
-def legend_of(figure):
-    (legend,) = figure.legends
-    return {text.get_text(): line.get_color() for text, line in zip(legend.texts, legend.legend_handles, strict=True)}
-
-
-def test_lines_are_means_over_seeds_in_percent(drawn):
-    records = synthetic_records("smoke", "figure3")
-    ltec = [r["accuracy"] for r in records if (r["noise"], r["method"]) == ("sym-20", "ltec")]
-
-    (line,) = [line for line in drawn("figure3").axes[0].lines if line.get_label() == "LTEC"]
-
-    np.testing.assert_array_equal(line.get_xdata(), 1 + np.arange(len(ltec[0])))
-    np.testing.assert_allclose(line.get_ydata(), 100 * np.mean(ltec, axis=0))
-
-
-def test_small_loss_precision_is_shown_from_the_first_epoch_of_filtering(drawn):
-    settings = synthetic_records("smoke", "figure2")[0]["settings"]
-
-    for panel in drawn("figure2").axes:
-        assert [line.get_xdata()[0] for line in panel.lines] == [settings["warm_up"] + 1] * 2
-
-
-def test_methods_that_keep_every_row_have_no_precision_of_their_own(drawn):
-    assert list(legend_of(drawn("figure4"))) == ["Standard", "Co-teaching", "LTEC", "LTEC-full"]
-
-
-def test_method_has_one_colour_in_all_figures(drawn):
-    legends = [legend_of(drawn(name)) for name in ("figure1", "figure3", "figure5")]
-
-    for method in ("LTEC", "LTEC-full"):
-        assert len({legend[method] for legend in legends if method in legend}) == 1
-    assert legends[0]["LTEC"] == legend_of(drawn("figureA3"))["M=5"]
-    assert all(len(set(legend.values())) == len(legend) for legend in legends)
-
-
-@pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if not experiment.is_table])
-def test_every_figure_is_a_small_picture_that_the_page_shows(smoke_run, page, name):
-    from matplotlib.image import imread
-
-    path = smoke_run / f"{name}-smoke.png"
-    height, width, _ = imread(path).shape
-
-    assert f"]({path.name})" in page
-    assert width > 500
-    assert height > 200
-    assert imread(path)[..., :3].std() > 0.05
-    assert path.stat().st_size < 150_000
-
-
-def test_matrices_of_few_classes_have_names_and_numbers(drawn, tmp_path):
-    def panel_with(n_classes):
-        names, matrix = [f"class {i}" for i in range(n_classes)], 0.8 * np.eye(n_classes) + 0.2 / n_classes
-        panel = {"data": "cifar-10", "noise": "sym-20", "class_names": names, "matrix": matrix.tolist()}
-        (tmp_path / "panels.json").write_text(json.dumps({"settings": "", "panels": [panel]}))
-        return matrices_figure(tmp_path / "panels.json", None).axes[0]
-
-    few, many = panel_with(10), panel_with(100)
-
-    assert [label.get_text() for label in few.get_yticklabels()] == [f"class {i}" for i in range(10)]
-    assert few.texts[0].get_text() == "82"
-    assert len(few.texts) == 100
-    assert not [*many.get_xticks(), *many.get_yticks(), *many.texts]
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_examples_are_shown_in_grey_or_in_colour_with_their_labels(drawn, tmp_path, channels):
-    images = np.random.default_rng(0).random((2, 10, channels, 8, 8), dtype=np.float32)
-    y_true = np.arange(20).reshape(2, 10) % 2
-    y_noisy = np.stack([y_true[0], 1 - y_true[1]])
-    np.savez(tmp_path / "a.npz", images=images, y_true=y_true, y_noisy=y_noisy, class_names=["cat", "dog"])
-
-    panels = examples_figure(tmp_path / "a.npz", None).axes
-
-    assert [panel.get_title() for panel in (panels[1], panels[10])] == ["dog", "dog\n(is cat)"]
-    np.testing.assert_array_equal(
-        panels[10].images[0].get_array().reshape(8, 8, channels), images[1, 0].transpose(1, 2, 0)
-    )
-
-
-def test_panel_without_finished_cells_says_so(drawn):
-    records = [record for record in synthetic_records("smoke", "figure5") if record["noise"] == "sym-20"]
-
-    figure = curves_figure(EXPERIMENTS["figure5"], results_of(records), None)
-
-    assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], *[["not run"]] * 3]
-
-
-def test_figure_depends_on_no_order_and_does_without_missing_lines(tmp_path):
-    records = [record for record in synthetic_records("smoke", "figure3") if record["method"] == "ltec"]
-    figure3 = EXPERIMENTS["figure3"]
-
-    first = curves_figure(figure3, results_of(records), tmp_path / "a.png")
-    second = curves_figure(figure3, results_of(records[::-1]), tmp_path / "b.png")
-
-    assert first.read_bytes() == second.read_bytes()

@@ -94,7 +94,9 @@ def test_a_record_says_what_was_run_and_how_every_epoch_went(smoke_run):
         has_temporal_consensus = cell.method in ("ltec", "ltec-full")
         assert (record["small_loss_precision"] is not None) == has_temporal_consensus
         assert record["seconds"] > 0
-        assert set(record["versions"]) == {"sklearn-lec", "torch", "skorch", "scikit-learn", "numpy", "python"}
+        assert record["device"] == "cpu"
+        packages = {"sklearn-lec", "torch", "skorch", "scikit-learn", "numpy", "python"}
+        assert set(record["versions"]) == packages | ({"cleanlab"} if cell.method == CLEANLAB else set())
 
 
 def test_foreign_images_count_as_wrong_labels(smoke_run):
@@ -152,6 +154,14 @@ def test_a_damaged_line_in_the_middle_is_named(few):
         run([FEW], SMOKE, out=few)
 
 
+def test_a_whole_line_of_another_version_is_not_thrown_away(few):
+    file = few / "cells.jsonl"
+    file.write_text(file.read_text() + json.dumps(read_records(few)[0] | {"method": "newer"}) + "\n")
+
+    with pytest.raises(ValueError, match=r"line 4 of .* of another version: KeyError\('newer'\)"):
+        run([FEW], SMOKE, out=few)
+
+
 def test_other_settings_make_a_cell_run_again(few):
     longer = scale_with(settings=SMOKE.table["settings"] | {"epochs": 5})
 
@@ -179,8 +189,33 @@ def test_data_that_cannot_be_had_is_skipped(tmp_path, monkeypatch):
 
     problems = run([FEW], scale, out=tmp_path)
 
-    assert problems == [("cifar-100 is missing; cells skipped: 3", "put it there")]
+    assert problems == [("cifar-100 is missing; skipped: 3 cell(s)", "put it there")]
     assert {record["data"] for record in read_records(tmp_path)} == {"digits"}
+
+
+def test_figures_that_cannot_be_drawn_for_want_of_data_are_named(tmp_path, monkeypatch):
+    def not_there(*args):
+        raise sources.DataMissingError("put it there")
+
+    monkeypatch.setattr(sources, "check_available", not_there)
+
+    problems = run([EXPERIMENTS["figureA2"]], SMOKE, out=tmp_path)
+
+    assert problems == [("digits is missing; skipped: figureA2", "put it there")]
+
+
+def test_cells_do_not_train_the_networks_of_semantic_noise_that_failed(tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(sources, "prepare", fail)
+    semantic = [EXPERIMENTS["table4"], EXPERIMENTS["figureA2"]]
+
+    problems = run(semantic, SMOKE, out=tmp_path)
+
+    assert [what for what, _ in problems] == [f"semantic noise of digits, network {number}" for number in range(5)]
+    assert read_records(tmp_path) == []
+    assert not (tmp_path / "semantic").exists()
 
 
 def test_two_runs_in_one_folder_do_not_mix(tmp_path, capsys):

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import sources
 from benchmarks.__main__ import main
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import CLEANLAB, Cell, data_parts
 from benchmarks.classifiers import share_after_drops
 from benchmarks.cost import flops_per_row, passes
 from benchmarks.experiments import EXPERIMENTS
@@ -72,10 +72,27 @@ def test_a_part_of_the_rows_is_a_data_set_of_its_own(tmp_path):
     assert part == with_others
     assert {name for name in whole if whole[name] != part[name]} == {"train_rows", "test_rows", "epochs"}
     assert settings_of(CPU, "cifar-10@77") == settings_of(CPU, "cifar-10") | {"train_rows": 77}
+    assert SMOKE.settings(Cell("smoke", "digits@60", "sym-20", "ltec", 0, network="resnet20"))["train_rows"] == 60
 
     cell = Cell("smoke", "digits@60", "sym-20", "ltec", 0)
     noisy = sources.noisy(cell, SMOKE.settings(cell), None, out=tmp_path)
     assert (len(noisy.X), noisy.noise_mask.sum()) == (60, 12)
+
+
+@pytest.mark.parametrize("data", ["mnist@", "mnist@0", "mnist@-5", "mnist+cifar-10@500", "mnist+"])
+def test_what_names_no_data_is_refused(data):
+    with pytest.raises(ValueError, match="use data, data@rows"):
+        data_parts(data)
+
+
+@pytest.mark.parametrize("scale", [SMOKE, CPU, PAPER], ids=lambda scale: scale.name)
+def test_every_entry_of_the_scales_is_used(scale):
+    cells = cells_of(list(EXPERIMENTS.values()), scale)
+    used = {part for cell in cells for part in (data_parts(cell.data).name, cell.data.partition("+")[0])}
+
+    assert scale.rows.keys() <= EXPERIMENTS.keys()
+    assert scale.table.get("data", {}).keys() <= used
+    assert scale.table["network"].keys() == {cell.network for cell in cells} - {None}
 
 
 @pytest.mark.parametrize("data", ["mnist", "cifar-10", "cifar-100"])
@@ -109,7 +126,7 @@ def test_the_paper_scale_has_the_competing_methods_as_the_paper_tuned_them():
     assert settings_of("standard")["semantic_networks"] == 5
 
 
-def test_resnet_at_the_paper_scale_follows_the_keras_example():
+def test_resnet_at_the_paper_scale_has_the_learning_rates_of_the_keras_example():
     settings = PAPER.settings(Cell("paper", "cifar-10", "sym-20", "ltec", 0, 5, network="resnet20"))
 
     rates = [share_after_drops(epoch, drops=settings["lr_drops"]) for epoch in (0, 80, 81, 121, 161, 181)]
@@ -162,6 +179,7 @@ def test_list_names_every_experiment_and_its_cost(capsys):
         (["run", "table2", "--jobs", "0"], "must be a whole number of at least 1, got '0'"),
         (["run", "table2", "--device", "gpu"], "unknown device 'gpu'; use cpu, cuda or cuda:1"),
         (["run", "table2", "--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
+        (["run", "table2", "--device", "meta"], "--device meta cannot be used here: "),
     ],
 )
 def test_what_is_not_understood_is_said(arguments, message, capsys):
@@ -170,6 +188,17 @@ def test_what_is_not_understood_is_said(arguments, message, capsys):
 
     assert exit_.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_cluster_may_have_a_device_that_is_not_here(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("benchmarks.__main__.run", lambda *args, workers, **kwargs: seen.append(workers.device) or [])
+    (tmp_path / "cells.jsonl").touch()
+
+    cluster = ["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"]
+    assert main(["run", "tableA2", *cluster, "--device", "cuda:77", "--out", str(tmp_path)]) == 0
+
+    assert seen == ["cuda:77"]
 
 
 def test_an_unknown_scale_is_named():
