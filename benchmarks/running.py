@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +72,9 @@ class Workers:
         parallel = partial(joblib.Parallel, batch_size=1, return_as="generator_unordered")
         if self.backend == "loky":
             try:
+                # A process that has come to hold much data is replaced, which is no cause for alarm; one that was
+                # killed is reported otherwise.
+                warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
                 with joblib.parallel_config("loky", initializer=_follow, initargs=(os.getpid(),)):
                     yield parallel(n_jobs=self.jobs), self.jobs
             finally:

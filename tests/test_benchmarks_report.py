@@ -3,11 +3,14 @@
 import json
 import random
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from synthetic_records import results_of, synthetic_records
 
+from benchmarks import report
 from benchmarks.experiments import EXPERIMENTS, Row
 from benchmarks.report import write_report
 from benchmarks.scales import load_scale
@@ -247,6 +250,19 @@ def test_a_version_is_told_of_those_who_used_it(tmp_path):
     records[0]["versions"]["cleanlab"] = "2.7"
 
     assert "Versions: cleanlab 2.7, python" in report_on(tmp_path, records)
+
+
+def test_the_page_of_the_project_shows_the_records_of_the_project(tmp_path, monkeypatch):
+    committed = Path(__file__).parents[1] / "benchmarks" / "results"
+    out = tmp_path / "benchmarks" / "results"
+    shutil.copytree(committed, out, ignore=shutil.ignore_patterns("README.md", "checkpoints", "semantic"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(report, "curves_figure", lambda *args: None)
+    monkeypatch.setattr(report, "DRAWN", dict.fromkeys(report.DRAWN, lambda *args: None))
+
+    page = write_report(out).read_text(encoding="utf-8")
+
+    assert page == (committed / "README.md").read_text(encoding="utf-8")
 
 
 def test_complexities_stand_above_the_papers():
