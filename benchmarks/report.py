@@ -27,6 +27,7 @@ standard deviation (divisor n) over seeds, without ± where there is one seed. T
 are bold. A number in brackets says of how many rows a training set was, if not of all. Lines marked *paper* are the
 paper's own numbers, with its networks, its epochs and all rows; the settings of what was run here stand below.
 """
+NOTES = "notes.md"
 CAPTIONS = {
     "figure2": "From the first epoch after the warm-up on, when filtering starts.",
     "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
@@ -48,7 +49,8 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     ----------
     out : Path
         The folder of the run, with ``cells.jsonl`` and, where they were run, the files of `benchmarks.pictures`. The
-        page and the figures go there too.
+        page and the figures go there too. What one has to say about the run is put into ``notes.md`` there, which
+        becomes part of the page.
     seeds : int or None, default=None
         How many seeds a complete run has; None for as many as the scale says. Seeds beyond it are shown as well.
 
@@ -69,7 +71,8 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
             f"--out {out}` makes it; if it lies elsewhere, name its folder."
         )
     records = read_records(out)
-    sections = [INTRODUCTION]
+    notes = out / NOTES
+    sections = [INTRODUCTION, *([notes.read_text(encoding="utf-8")] if notes.exists() else [])]
     for name in SCALES:
         sections += _scale_section(Results(load_scale(name), records, seeds=seeds), out)
     sections += [*_section_of_no_scale(out), *_cost_section(records)]

@@ -388,6 +388,8 @@ class LECClassifier(
 
         def average_over_networks(outputs):
             probabilities = nonlinearity(outputs)
+            if probabilities.dtype == torch.bfloat16:  # which NumPy does not have
+                probabilities = probabilities.float()
             return probabilities.mean(dim=1) if probabilities.ndim == 3 else probabilities
 
         return average_over_networks

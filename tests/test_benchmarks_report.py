@@ -148,6 +148,14 @@ def test_page_ends_with_what_the_papers_scale_costs(page, tmp_path):
     assert "12 of its trainings were run here." in report_on(tmp_path, synthetic_records("paper", "tableA2", seeds=4))
 
 
+def test_notes_are_part_of_the_page(tmp_path):
+    (tmp_path / "notes.md").write_text("## What was found\n\nNothing — yet.\n", encoding="utf-8")
+
+    page = report_on(tmp_path, synthetic_records("smoke", "tableA2"))
+
+    assert page.index("\n## What was found\n\nNothing — yet.\n") < page.index("\n## Scale: smoke")
+
+
 def test_line_that_was_cut_off_is_left_out(tmp_path):
     records = synthetic_records("smoke", "tableA2")
     write_records(tmp_path, records)

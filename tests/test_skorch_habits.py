@@ -27,6 +27,7 @@ from skorch.hf import AccelerateMixin
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality
 from sklearn_lec.methods import METHODS
+from sklearn_lec.modules import MLP
 
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -307,3 +308,18 @@ def test_a_compiled_network_is_trained_with_the_same_filter(table, quick, method
     expected = LECClassifier(TinyNet, method=method, eps=0.4, **quick).fit(*table)
 
     assert np.array_equal(clf.clean_mask_, expected.clean_mask_)
+
+
+@every_method
+def test_networks_in_bfloat16_train_and_predict(quick, method):
+    X = np.random.RandomState(0).normal(size=(60, 4)).astype(np.float32)
+
+    class Coarse(MLP):
+        def __init__(self, in_features=4, num_classes=2):
+            super().__init__(in_features, num_classes, hidden=[8])
+            self.to(torch.bfloat16)
+
+    clf = LECClassifier(Coarse, method=method, **quick).fit(X, (X[:, 0] > 0).astype(int))
+
+    assert clf.predict_proba(X).dtype == np.float32
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1, atol=0.02)
