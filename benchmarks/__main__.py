@@ -12,7 +12,7 @@ from benchmarks.experiments import EXPERIMENTS
 from benchmarks.files import FolderInUseError
 from benchmarks.pictures import cells_behind
 from benchmarks.records import DamagedRecordError
-from benchmarks.report import write_report
+from benchmarks.report import check_page, write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import SCALES, load_scale
 
@@ -26,13 +26,15 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if getattr(options, "out", None) is not None and options.out.is_file():
         parser.error(f"--out must be a folder, {options.out} is a file.")
+    if getattr(options, "data_home", None) is not None and not Path(options.data_home).is_dir():
+        parser.error(f"--data-home must be a folder that exists, got {options.data_home}.")
     if getattr(options, "scheduler", None) is not None and options.backend != "dask":
         parser.error("--scheduler is for --backend dask.")
     if getattr(options, "device", None) is not None and options.scheduler is None:
         _check_usable(options.device, parser)
     try:
         return options.command(options)
-    except (FileNotFoundError, FolderInUseError, DamagedRecordError) as error:
+    except (OSError, FolderInUseError, DamagedRecordError) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -58,6 +60,7 @@ def _cost(hours, unit):
 
 def _run(options):
     names = list(EXPERIMENTS) if "all" in options.experiments else list(dict.fromkeys(options.experiments))
+    check_page(options.out)
     leave_on_signals()
     problems = run(
         [EXPERIMENTS[name] for name in names],
@@ -138,7 +141,10 @@ def _parser():
     command.set_defaults(command=_run)
 
     command = commands.add_parser("report", help="write the report of a run folder")
-    command.add_argument("out", type=Path, nargs="?", default=OUT, help=f"default: {OUT}")
+    command.add_argument(
+        "out", type=Path, nargs="?", default=OUT, help=f"default: {OUT}; what its notes.md says is put into the report"
+    )
+    seeds["help"] = "how many seeds a complete run has; those beyond it are shown as well. Default: what the scale says"
     command.add_argument("--seeds", **seeds)
     command.set_defaults(command=_report)
     return parser

@@ -85,9 +85,9 @@ def curves_figure(experiment: Experiment, results: Results, path: Path) -> Path:
     # Panels may lack lines, so the order is that of the experiment and not of the first panel.
     order = [label for label, *_ in _lines(experiment, results) if label in handles]
     if order:
-        figure.legend(
-            [handles[o] for o in order], order, loc="outside upper center", ncols=min(len(order), 6), handlelength=3
-        )
+        widest = 0.7 + 0.085 * max(map(len, order))  # inches, about
+        ncols = max(1, min(len(order), int(size[0] / widest)))
+        figure.legend([handles[o] for o in order], order, loc="outside upper center", ncols=ncols, handlelength=3)
     return _save(figure, path)
 
 

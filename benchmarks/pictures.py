@@ -14,6 +14,7 @@ Both have ``settings``, those of each row as text, by which a file is known to b
 import io
 import json
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -57,8 +58,11 @@ def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
     # What does not depend on the scale follows from the code alone; it is quickly made anew.
     if not experiment.has_scale or not file.exists():
         return False
-    content = json.loads(file.read_text()) if experiment.shows == "matrices" else read_examples(file)
-    return str(content["settings"]) == _settings(experiment, scale)
+    try:
+        content = json.loads(file.read_text()) if experiment.shows == "matrices" else read_examples(file)
+        return str(content["settings"]) == _settings(experiment, scale)
+    except (ValueError, KeyError, EOFError, BadZipFile):  # damaged: to be made again
+        return False
 
 
 def write_picture(

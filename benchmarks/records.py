@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from benchmarks.cells import Cell
+from benchmarks.cells import Cell, data_parts
 
 __all__ = ["RECORDS", "DamagedRecordError", "RecordsFile", "cell_of", "is_current", "read_records"]
 
@@ -71,6 +71,19 @@ def is_current(record: dict, settings: dict) -> bool:
     return record["settings"] == settings
 
 
+def _check(record):
+    """Raise an error if what is shown of a record is not there."""
+    data_parts(cell_of(record).data)
+    if not record["accuracy"] or not all(isinstance(value, float) for value in record["accuracy"]):
+        raise ValueError("accuracy has no number, or something else than numbers")
+    if not isinstance(record["seconds"], float | int):
+        raise TypeError("seconds is not a number")
+    if not isinstance(record["settings"], dict) or not isinstance(record["versions"], dict):
+        raise TypeError("settings or versions are not by name")
+    for name in ("device", "kept", "precision", "recall", "small_loss_precision"):
+        record[name]
+
+
 def _read(file):
     """Return the records, and the length in bytes of the lines that are whole."""
     lines = file.read_bytes().splitlines(keepends=True)
@@ -80,7 +93,7 @@ def _read(file):
             if not line.endswith(b"\n"):
                 break
             record = json.loads(line)
-            cell_of(record)
+            _check(record)
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines) and isinstance(error, json.JSONDecodeError):
                 break

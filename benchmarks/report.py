@@ -17,10 +17,11 @@ from benchmarks.running import cells_of
 from benchmarks.scales import SCALES, load_scale
 from benchmarks.tables import NOTHING, accuracy_table, complexity_table, data_title, markdown_table, paper_rows
 
-__all__ = ["write_report"]
+__all__ = ["check_page", "write_report"]
 
-INTRODUCTION = """# Benchmarks
-
+PAGE = "README.md"
+TITLE = "# Benchmarks\n"
+INTRODUCTION = f"""{TITLE}
 The tables and figures of Lee and Chung, *Robust Training with Ensemble Consensus* (ICLR 2020), run again. Entries are
 the accuracy in % on clean test labels, final / peak over the epochs, averaged over a method's networks; mean ±
 standard deviation (divisor n) over seeds, without ± where there is one seed. The best final and the best peak of a row
@@ -63,6 +64,8 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     ------
     FileNotFoundError
         If nothing was ever run in that folder.
+    FileExistsError
+        If the page is not one that this function wrote.
     """
     out = Path(out)
     if not (out / RECORDS).exists():
@@ -70,15 +73,28 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
             f"there is no {out / RECORDS}, so there is nothing to report. `python -m benchmarks run all "
             f"--out {out}` makes it; if it lies elsewhere, name its folder."
         )
+    check_page(out)
     records = read_records(out)
     notes = out / NOTES
     sections = [INTRODUCTION, *([notes.read_text(encoding="utf-8")] if notes.exists() else [])]
     for name in SCALES:
         sections += _scale_section(Results(load_scale(name), records, seeds=seeds), out)
     sections += [*_section_of_no_scale(out), *_cost_section(records)]
-    page = out / "README.md"
+    page = out / PAGE
     write_whole(page, "\n".join(sections).encode())
     return page
+
+
+def check_page(out: Path) -> None:
+    """Raise an error if the report would take the place of a page that is not one.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    page = Path(out) / PAGE
+    if page.exists() and not page.read_text(encoding="utf-8", errors="replace").startswith(TITLE):
+        raise FileExistsError(f"{page} is not a report and would be overwritten. Move it, or use another folder.")
 
 
 def _scale_section(results: Results, out: Path) -> list[str]:
@@ -214,7 +230,8 @@ def _not_run(experiments: list[Experiment], command: str) -> str:
 def _command(experiments: list[Experiment], out: Path, *, scale: str | None = None, seeds: int | None = None) -> str:
     """Return the command that runs what is missing."""
     names = " ".join(experiment.name for experiment in experiments)
-    options = {"scale": scale, "seeds": seeds, "out": _shown(out)}
+    needs_data = scale is not None and not load_scale(scale).has_stand_in
+    options = {"scale": scale, "seeds": seeds, "data-home": "DIR" if needs_data else None, "out": _shown(out)}
     given = " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None)
     return f"python -m benchmarks run {names} {given}"
 

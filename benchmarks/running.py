@@ -9,6 +9,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -86,7 +87,11 @@ class Workers:
         except ImportError as error:
             raise ImportError('Dask is not installed; pip install "sklearn-lec[dask]" brings it.') from error
         local = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None}
-        with Client(self.scheduler) if self.scheduler else Client(**local) as client:
+        try:
+            started = Client(self.scheduler) if self.scheduler else Client(**local)
+        except (OSError, ValueError) as error:
+            raise ConnectionError(f"there is no Dask scheduler at {self.scheduler}: {error}") from error
+        with started as client:
             n_workers = len(client.nthreads())
             with joblib.parallel_config(backend="dask"):
                 yield parallel(n_jobs=-1), n_workers
@@ -261,8 +266,10 @@ def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Out
             for outcome in outcomes:
                 del left[outcome.key]
                 yield outcome
-    except BrokenProcessPool:
-        why = "a worker was killed, perhaps for want of memory. Run again, with fewer --jobs, to go on."
+    except (BrokenProcessPool, CancelledError):
+        why = (
+            "a worker or the scheduler was killed, perhaps for want of memory. Run again, with fewer --jobs, to go on."
+        )
         for key in left:
             yield Outcome(key, None, why)
 

@@ -40,9 +40,14 @@ class Scale:
         """Rows that replace those of the paper, as ``"data/noise"``, by name of the experiment."""
         return self.table.get("rows", {})
 
+    @property
+    def has_stand_in(self) -> bool:
+        """Whether one small data set is used in place of all others."""
+        return "stand_in" in self.table
+
     def stand_in(self, data: str) -> str:
         """Return the data set that is used in place of `data`."""
-        if "stand_in" not in self.table:
+        if not self.has_stand_in:
             return data
         external = f"+{self.table['external_stand_in']}" if "+" in data else ""
         return self.table["stand_in"] + external
@@ -71,7 +76,7 @@ class Scale:
         """
         settings = self.table["settings"] | self._of_data(cell.data)
         if cell.network is not None:
-            settings |= {"network": cell.network, "network_arguments": {}} | self.table["network"][cell.network]
+            settings |= {"network": cell.network, "network_arguments": {}} | self.table["network"].get(cell.network, {})
         if (n_rows := data_parts(cell.data).n_rows) is not None:
             settings["train_rows"] = n_rows
         used = METHODS[cell.method].parameters if cell.method != CLEANLAB else ()

@@ -4,6 +4,7 @@
 (n_rows, n_classes). Every ratio of noise, every method and every seed reads the same files.
 """
 
+import contextlib
 import io
 import shutil
 from pathlib import Path
@@ -71,14 +72,16 @@ def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path
     relevant = {key: value for key, value in settings.items() if key not in NOT_FOR_CLEAN_TRAINING}
     place = f"{name}_{digest(relevant)}/{number}"
     file = (out / "semantic" / place).with_suffix(".npy")
-    if not file.exists():
-        checkpoints = out / "checkpoints" / "semantic" / place
-        net = classifier(settings, random_state=FIRST_SEED + number, device=device, checkpoint_dir=checkpoints)
-        buffer = io.BytesIO()
-        np.save(buffer, fit_whole(net, X, y).predict_proba(X).astype(np.float32))
-        write_whole(file, buffer.getvalue())
-        shutil.rmtree(checkpoints, ignore_errors=True)
-    return np.load(file)
+    with contextlib.suppress(FileNotFoundError, ValueError, EOFError):  # damaged is as good as not there
+        return np.load(file)
+    checkpoints = out / "checkpoints" / "semantic" / place
+    net = classifier(settings, random_state=FIRST_SEED + number, device=device, checkpoint_dir=checkpoints)
+    probabilities = fit_whole(net, X, y).predict_proba(X).astype(np.float32)
+    buffer = io.BytesIO()
+    np.save(buffer, probabilities)
+    write_whole(file, buffer.getvalue())
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    return probabilities
 
 
 def semantic_noise(X, y, *, eps: float, settings: dict, **where) -> SemanticNoise:

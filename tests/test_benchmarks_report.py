@@ -12,6 +12,7 @@ from synthetic_records import results_of, synthetic_records
 
 from benchmarks import report
 from benchmarks.experiments import EXPERIMENTS, Row
+from benchmarks.records import DamagedRecordError
 from benchmarks.report import write_report
 from benchmarks.scales import load_scale
 from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table, paper_rows
@@ -154,6 +155,47 @@ def test_notes_are_part_of_the_page(tmp_path):
     page = report_on(tmp_path, synthetic_records("smoke", "tableA2"))
 
     assert page.index("\n## What was found\n\nNothing — yet.\n") < page.index("\n## Scale: smoke")
+
+
+def test_a_page_of_someone_else_is_not_overwritten(tmp_path):
+    (tmp_path / "README.md").write_text("# My project\n")
+
+    with pytest.raises(FileExistsError, match=r"README.md is not a report and would be overwritten"):
+        report_on(tmp_path, [])
+
+    assert (tmp_path / "README.md").read_text() == "# My project\n"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"accuracy": []},
+        {"accuracy": [0.5, None]},
+        {"settings": None},
+        {"seconds": None},
+        {"data": "Digits!"},
+        {"seed": None, "versions": 3},
+    ],
+)
+def test_a_record_with_damaged_content_is_named(tmp_path, damage):
+    first, *others = synthetic_records("smoke", "tableA2")
+
+    with pytest.raises(DamagedRecordError, match=r"line 1 of .*cells.jsonl is damaged"):
+        report_on(tmp_path, [first | damage, *others])
+
+
+def test_a_network_that_the_scale_no_longer_has_is_out_of_date(tmp_path):
+    records = [record | {"network": "vgg"} for record in synthetic_records("smoke", "table7", seeds=1)]
+
+    assert f"Left out: {len(records)} records of trainings with other settings" in report_on(tmp_path, records)
+
+
+def test_commands_name_the_data_where_there_is_no_stand_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    page = report_on(tmp_path / "results", synthetic_records("cpu", "table7")[:1], seeds=2)
+
+    assert "`python -m benchmarks run table7 --scale cpu --seeds 2 --data-home DIR --out results`" in page
 
 
 def test_line_that_was_cut_off_is_left_out(tmp_path):

@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +16,6 @@ import pytest
 from skorch.callbacks import Callback
 
 from benchmarks import pictures, running, sources
-from benchmarks.__main__ import main
 from benchmarks.cells import CLEANLAB, Cell
 from benchmarks.classifiers import classifier, fit_whole
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
@@ -218,6 +215,20 @@ def test_cells_do_not_train_the_networks_of_semantic_noise_that_failed(tmp_path,
     assert not (tmp_path / "semantic").exists()
 
 
+def test_damaged_files_beside_the_cells_are_made_again(smoke_run, tmp_path):
+    out = shutil.copytree(smoke_run, tmp_path, dirs_exist_ok=True)
+    network = next((out / "semantic").rglob("0.npy"))
+    before = network.read_bytes()
+    for file in (out / "figureA1-smoke.json", out / "figureA2-smoke.npz", network):
+        file.write_bytes(b"{")
+
+    assert "Not run: Figure A1, Figure A2." in write_report(out).read_text(encoding="utf-8")
+    assert run([EXPERIMENTS["figureA1"], EXPERIMENTS["figureA2"]], SMOKE, out=out) == []
+
+    assert network.read_bytes() == before
+    assert "Not run" not in write_report(out).read_text(encoding="utf-8")
+
+
 def test_two_runs_in_one_folder_do_not_mix(tmp_path, capsys):
     with (
         sole_use(tmp_path),
@@ -318,70 +329,3 @@ def test_progress_counts_cells_and_epochs_under_way(tmp_path, monkeypatch, capsy
         progress.finished(next(iter(cells)), "done")
 
     assert "1/3 cells, 2 under way" in capsys.readouterr().err
-
-
-@pytest.fixture
-def signals(monkeypatch):
-    """Let the tests keep their own ways with signals."""
-    monkeypatch.setattr("benchmarks.__main__.leave_on_signals", lambda: None)
-
-
-def test_a_run_with_problems_ends_with_an_error_and_a_report(tmp_path, monkeypatch, capsys, signals):
-    monkeypatch.setattr(running, "train", lambda *args, **kwargs: 1 / 0)
-    monkeypatch.setattr(pictures, "count_all", lambda: {"standard": [1, 1, 1], "self-training": [1, 1, 0.8]})
-
-    code = main(["run", "tableA2", "tableA3", "--scale", "smoke", "--jobs", "1", "--out", str(tmp_path)])
-
-    assert code == 1
-    said = capsys.readouterr().err
-    assert "smoke_digits_clean_standard_seed0\n" in said
-    assert "ZeroDivisionError" in said
-    assert "| Standard | Self-training |" in (tmp_path / "README.md").read_text(encoding="utf-8")
-
-
-def test_commands_of_the_report_run_what_is_missing(tmp_path, monkeypatch, signals):
-    out = tmp_path / "with spaces"
-    assert run([dataclasses.replace(EXPERIMENTS["figure2"], rows=(Row("digits", "sym-20"),))], SMOKE, out=out) == []
-    commands = re.findall("`python -m benchmarks (run .*)`", write_report(out, seeds=2).read_text(encoding="utf-8"))
-    asked = []
-    monkeypatch.setattr("benchmarks.__main__.write_report", lambda *args, **options: None)
-    monkeypatch.setattr("benchmarks.__main__.run", lambda *args, **options: asked.append((*args, options)) or [])
-
-    assert [main(shlex.split(command)) for command in commands] == [0] * len(commands)
-
-    assert {experiment.name for experiments, *_ in asked for experiment in experiments} == set(EXPERIMENTS)
-    for experiments, scale, options in asked:
-        assert options["out"] == out
-        assert not experiments[0].has_scale or (scale.name, options["seeds"]) == ("smoke", 2)
-
-
-@pytest.mark.parametrize("name", ["absent", "."])
-def test_report_on_a_folder_without_a_run_says_so(tmp_path, name, capsys):
-    assert main(["report", str(tmp_path / name)]) == 1
-
-    assert "nothing to report" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_out_that_is_a_file_is_refused(tmp_path, capsys):
-    (tmp_path / "file").touch()
-
-    with pytest.raises(SystemExit):
-        main(["report", str(tmp_path / "file")])
-
-    assert "must be a folder" in capsys.readouterr().err
-
-
-def test_a_scheduler_without_dask_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        main(["run", "tableA2", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path)])
-
-    assert "--scheduler is for --backend dask" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("line", ["[]", '{"scale": "smoke"}', '{"cut'])
-def test_a_damaged_line_is_named(tmp_path, capsys, line):
-    (tmp_path / "cells.jsonl").write_text(f"{line}\n{line}\n")
-
-    assert main(["report", str(tmp_path)]) == 1
-    assert "line 1 of" in capsys.readouterr().err

@@ -171,36 +171,6 @@ def test_list_names_every_experiment_and_its_cost(capsys):
     assert "GPU h" in lines[-1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'? Tables and figures: table1, "),
-        (["run", "table2", "--scale", "huge"], "invalid choice: 'huge'"),
-        (["run", "table2", "--jobs", "0"], "must be a whole number of at least 1, got '0'"),
-        (["run", "table2", "--device", "gpu"], "unknown device 'gpu'; use cpu, cuda or cuda:1"),
-        (["run", "table2", "--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
-        (["run", "table2", "--device", "meta"], "--device meta cannot be used here: "),
-    ],
-)
-def test_what_is_not_understood_is_said(arguments, message, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main(arguments)
-
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_cluster_may_have_a_device_that_is_not_here(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr("benchmarks.__main__.run", lambda *args, workers, **kwargs: seen.append(workers.device) or [])
-    (tmp_path / "cells.jsonl").touch()
-
-    cluster = ["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"]
-    assert main(["run", "tableA2", *cluster, "--device", "cuda:77", "--out", str(tmp_path)]) == 0
-
-    assert seen == ["cuda:77"]
-
-
 def test_an_unknown_scale_is_named():
     with pytest.raises(ValueError, match="unknown scale 'papers'; did you mean 'paper'"):
         load_scale("papers")
