@@ -80,7 +80,7 @@ def _check(record):
         raise TypeError("seconds is not a number")
     if not isinstance(record["settings"], dict) or not isinstance(record["versions"], dict):
         raise TypeError("settings or versions are not by name")
-    for name in ("device", "kept", "precision", "recall", "small_loss_precision"):
+    for name in ("device", "kept", "noise_fingerprint", "precision", "recall", "small_loss_precision"):
         record[name]
 
 

@@ -15,7 +15,15 @@ from benchmarks.records import RECORDS, read_records
 from benchmarks.results import Results
 from benchmarks.running import cells_of
 from benchmarks.scales import SCALES, load_scale
-from benchmarks.tables import NOTHING, accuracy_table, complexity_table, data_title, markdown_table, paper_rows
+from benchmarks.tables import (
+    NOTHING,
+    accuracy_table,
+    complexity_table,
+    data_title,
+    markdown_table,
+    noise_title,
+    paper_rows,
+)
 
 __all__ = ["check_page", "write_report"]
 
@@ -40,6 +48,8 @@ rows (n). D2L looks at 1,280 rows more in each epoch, which are few in a real tr
 COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained
 (about half the single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables
 share are counted in each of them; figures use those of the tables."""
+MIXED = f"""the trainings of this row had different noise in their labels and do not compare. Delete its lines from
+{RECORDS} to run them again on the same."""
 DRAWN = {"matrices": matrices_figure, "examples": examples_figure}
 
 
@@ -128,6 +138,9 @@ def _experiment_section(experiment: Experiment, results: Results, out: Path) -> 
     if done < total:
         command = _command([experiment], out, scale=results.scale.name, seeds=results.seeds)
         paragraphs.append(f"{total - done} of {_count(total, 'cell')} missing. To run: `{command}`\n")
+    for row in results.rows_of_mixed_noise(experiment):
+        title = f"{data_title(row.data)}, {noise_title(row.noise)}"
+        paragraphs.append(f"{title}: {MIXED}\n")
     if not experiment.is_table:
         name = f"{experiment.name}-{results.scale.name}.png"
         if experiment.has_cells:

@@ -61,6 +61,19 @@ class Results:
         cells = set(experiment.cells(self.scale, self.seeds))
         return len(cells & self.records.keys()), len(cells)
 
+    def rows_of_mixed_noise(self, experiment: Experiment) -> list[Row]:
+        """Return the rows in which trainings with the same seed had different noise, so that they do not compare.
+
+        The networks behind semantic noise come out differently on another machine.
+        """
+        mixed = []
+        for row in experiment.rows_at(self.scale):
+            records = [r for column in experiment.columns_at(self.scale) for r in self.of(experiment, row, column)]
+            noises = {(record["seed"], record["noise_fingerprint"]) for record in records}
+            if len(noises) > len({record["seed"] for record in records}):
+                mixed.append(row)
+        return mixed
+
     def accuracies(self, experiment: Experiment, row: Row, column: Column) -> np.ndarray:
         """Return final and peak accuracy in %, of shape (n_seeds, 2)."""
         curves = [record["accuracy"] for record in self.of(experiment, row, column)]

@@ -1,5 +1,6 @@
 """Where the rows of a cell come from: data sets as the scale wants them, and the noise put into them."""
 
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +55,12 @@ class NoisyData(NamedTuple):
     """The right labels, `NO_CLASS` for images from another data set."""
     noise_mask: np.ndarray
     """Rows whose label is wrong: ``y_noisy != y_clean``."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight letters that tell this noise from other noise in the same rows."""
+        labels = np.stack([self.y_noisy, self.y_clean]).astype(np.int64)
+        return hashlib.sha256(labels.tobytes()).hexdigest()[:8]
 
 
 def load(data: str, settings: dict, data_home: str | None) -> CleanData:

@@ -63,6 +63,7 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
     return {
         **cell.as_dict(),
         "settings": settings,
+        "noise_fingerprint": noisy.fingerprint,
         **{name: _rounded(values) for name, values in curves.items()},
         "seconds": round(seconds, 2),
         "device": device,

@@ -26,6 +26,7 @@ def synthetic_record(cell, scale):
     return {
         **cell.as_dict(),
         "settings": settings,
+        "noise_fingerprint": f"noise-{cell.seed}",
         "accuracy": curve(0.1, end).round(5).tolist(),
         "precision": [None, *curve(0.5, end).round(5).tolist()[1:]],
         "recall": curve(0.2, end).round(5).tolist(),

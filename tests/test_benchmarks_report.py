@@ -255,6 +255,16 @@ def test_papers_clean_accuracies_have_their_standard_deviation():
     assert re.fullmatch(r"\d+\.\d ± \d\.\d \(2 of 4 seeds\)", lines_of(table)[0][2])
 
 
+def test_rows_whose_trainings_had_different_noise_are_named(tmp_path):
+    first, *others = synthetic_records("smoke", "table7", "tableA2")
+
+    page = report_on(tmp_path, [first | {"noise_fingerprint": "another"}, *others])
+
+    warning = "digits, sym-20%: the trainings of this row had different noise"
+    assert page.count("had different noise") == 1
+    assert warning in page.split("### Table 7")[1].split("### Table A2")[0]
+
+
 def test_papers_rows_on_other_data_stand_apart(page):
     above, _, below = page.split("### Table 2")[1].split("### Table 3")[0].partition("<details>")
 
@@ -269,9 +279,9 @@ def test_a_part_of_the_rows_has_its_number_and_the_papers_line():
 
     lines = lines_of(accuracy_table(EXPERIMENTS["table2"], results))
 
-    place = [line[:2] for line in lines].index(["MNIST (10,000)", "sym-60%"])
-    assert lines[place + 1][1:3] == ["*paper*", "55.88 / 98.50"]
-    assert "MNIST" not in [line[0] for line in lines_of(paper_rows(EXPERIMENTS["table2"], results))]
+    place = [line[:2] for line in lines].index(["CIFAR-10 (10,000)", "sym-60%"])
+    assert lines[place + 1][1:3] == ["*paper*", "41.91 / 65.06"]
+    assert ["CIFAR-10", "sym-60%"] not in [line[:2] for line in lines_of(paper_rows(EXPERIMENTS["table2"], results))]
 
 
 def test_scales_have_sections_of_their_own(tmp_path):

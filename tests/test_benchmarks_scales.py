@@ -30,6 +30,7 @@ def test_all_methods_get_the_same_noisy_data(tmp_path, noise):
     assert first.noise_mask.mean() == int(noise[-2:]) / 100
     assert np.array_equal(first.noise_mask, first.y_noisy != first.y_clean)
     assert np.array_equal(first.noise_mask, other_seed.noise_mask) == (noise == "semantic-20")
+    assert (first.fingerprint == other_seed.fingerprint) == (noise == "semantic-20")
 
 
 def test_imagenet_32_says_what_to_put_where_and_leaves_classes_out(tmp_path, monkeypatch):
