@@ -34,7 +34,7 @@ def main(arguments=None):
         _check_usable(options.device, parser)
     try:
         return options.command(options)
-    except (OSError, FolderInUseError, DamagedRecordError) as error:
+    except (OSError, ImportError, FolderInUseError, DamagedRecordError) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -136,7 +136,10 @@ def _parser():
     command.add_argument("--data-home", help="where data sets lie; default: scikit-learn's folder")
     command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
-    command.add_argument("--scheduler", help="address of a Dask scheduler; default: a cluster of --jobs processes here")
+    command.add_argument(
+        "--scheduler",
+        help="address of a Dask scheduler whose workers have one thread each; default: --jobs workers here",
+    )
     command.add_argument("--device", type=_device, default="cpu", help="cpu or cuda; default: cpu")
     command.set_defaults(command=_run)
 

@@ -41,7 +41,7 @@ def data_parts(data: str) -> DataParts:
     return DataParts(name, None if n_rows is None else int(n_rows), external)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Cell:
     """One training: a method on data with noise, with one seed, at one scale.
 
@@ -90,6 +90,11 @@ class Cell:
     def noise_ratio(self) -> float:
         """The true share of wrong labels."""
         return int(self.noise.partition("-")[2] or 0) / 100
+
+    @property
+    def noise_seed(self) -> int | None:
+        """The seed that the noise is drawn with; None for semantic noise, which is made once."""
+        return None if self.noise_kind == "semantic" else self.seed
 
     @property
     def name(self) -> str:

@@ -35,7 +35,7 @@ def classifier(
     -------
     classifier : LECClassifier
     """
-    of_methods = settings | {"eps": eps, "M": M, "T_w": settings["warm_up"]}
+    of_methods = settings | {"eps": eps, "M": M}
     parameters = {name: of_methods[name] for name in METHODS[method].parameters if name in of_methods}
     callbacks = list(callbacks)
     if "lr_drops" in settings:  # linear_decay steps aside for it

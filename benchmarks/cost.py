@@ -106,7 +106,7 @@ def _passes(cell, settings):
     return passes(
         cell.method,
         epochs=settings["epochs"],
-        warm_up=settings["warm_up"],
+        warm_up=settings.get("T_w", 0),
         eps=cell.noise_ratio,
         M=cell.M if isinstance(cell.M, int) else 1,
         folds=settings.get("cleanlab_folds", 1),

@@ -199,7 +199,7 @@ def _first_epochs_left_out(experiment: Experiment, row: Row, column: Column, res
     """Return the length of the warm-up where only the filtering is of interest."""
     if experiment.shows != "small-loss precision":
         return 0
-    return results.of(experiment, row, column)[0]["settings"]["warm_up"]
+    return results.of(experiment, row, column)[0]["settings"]["T_w"]
 
 
 def _panels(n_rows: int, n_columns: int, *, size: tuple[float, float], layout: str = "constrained"):

@@ -62,6 +62,12 @@ class Progress:
         else:
             print(f"[{len(self._cells) - len(self._left)}/{len(self._cells)}] {cell.name}: {what}", flush=True)
 
+    def failed(self, cell: Cell, error: str) -> None:
+        """Count a cell as finished, and tell why it failed: whoever is at the terminal may want to stop the run."""
+        if self._bar is not None:
+            self._bar.write(f"{cell.name} failed:\n{error}", file=sys.stderr)
+        self.finished(cell, f"failed:\n{error}")
+
     def _under_way(self):
         return sum(work * finished_share(self._out, cell, self._cells[cell]) for cell, work in self._left.items())
 

@@ -38,8 +38,9 @@ class RecordsFile:
     def append(self, record: dict) -> None:
         """Write a record; when this returns, it is on the disk."""
         line = json.dumps(record, allow_nan=False) + "\n"
-        with self.file.open("ab", buffering=0) as file:
+        with self.file.open("ab") as file:
             file.write(line.encode())
+            file.flush()
             os.fsync(file.fileno())
         self._latest[cell_of(record)] = record
 

@@ -62,15 +62,16 @@ class Results:
         return len(cells & self.records.keys()), len(cells)
 
     def rows_of_mixed_noise(self, experiment: Experiment) -> list[Row]:
-        """Return the rows in which trainings with the same seed had different noise, so that they do not compare.
+        """Return the rows in which trainings had different noise that should have had the same.
 
-        The networks behind semantic noise come out differently on another machine.
+        Random noise goes with the seed. Semantic noise is the same for all seeds, but the networks behind it come out
+        differently on another machine.
         """
         mixed = []
         for row in experiment.rows_at(self.scale):
             records = [r for column in experiment.columns_at(self.scale) for r in self.of(experiment, row, column)]
-            noises = {(record["seed"], record["noise_fingerprint"]) for record in records}
-            if len(noises) > len({record["seed"] for record in records}):
+            noises = {(cell_of(record).noise_seed, record["noise_fingerprint"]) for record in records}
+            if len(noises) > len({noise_seed for noise_seed, _ in noises}):
                 mixed.append(row)
         return mixed
 

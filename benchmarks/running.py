@@ -9,7 +9,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -19,7 +18,6 @@ from typing import Any, NamedTuple
 import joblib
 import torch
 from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
 from benchmarks import pictures, sources
@@ -57,7 +55,7 @@ class Workers:
     backend : {"loky", "dask"}, default="loky"
     scheduler : str or None, default=None
         Address of a Dask scheduler, whose workers see the run folder and the data under the same paths as this
-        process. None starts a Dask cluster of `jobs` processes here.
+        process; further threads of a worker would wait for the first. None starts `jobs` workers here.
     device : str, default="cpu"
     """
 
@@ -222,7 +220,13 @@ class _Job:
             for number in range(settings.get("semantic_networks", 0)):
                 job = partial(sources.prepare, cell, settings, self.data_home, number=number, **where)
                 jobs[cell.data, number] = job
-        return [(*o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
+        failures = []
+        for (data, number), _, error in _run_jobs(parallel, jobs, out=self.out):
+            if error:
+                failures.append((data, number, error))
+            else:
+                print(f"semantic noise of {data}: network {number} is there", file=sys.stderr, flush=True)
+        return failures
 
     def _train(self, parallel, missing, records, n_workers):
         where = {"data_home": self.data_home, "out": self.out, "device": self.workers.device}
@@ -232,7 +236,7 @@ class _Job:
             for cell, record, error in _run_jobs(parallel, jobs, out=self.out):
                 if error:
                     problems.append(Problem(cell.name, error))
-                    progress.finished(cell, "failed")
+                    progress.failed(cell, error)
                 else:
                     records.append(record)
                     forget_checkpoints(self.out, cell)
@@ -266,9 +270,12 @@ def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Out
             for outcome in outcomes:
                 del left[outcome.key]
                 yield outcome
-    except (BrokenProcessPool, CancelledError):
+    # Errors of the jobs themselves are part of their outcomes; what comes here is the end of those who do them, for
+    # which every backend has exceptions of its own.
+    except Exception as error:
         why = (
-            "a worker or the scheduler was killed, perhaps for want of memory. Run again, with fewer --jobs, to go on."
+            f"a worker or the scheduler was lost ({type(error).__name__}), perhaps for want of memory. Run again, with "
+            "fewer --jobs, to go on."
         )
         for key in left:
             yield Outcome(key, None, why)

@@ -17,7 +17,7 @@ __all__ = ["SCALES", "Scale", "digest", "load_scale"]
 FILE = Path(__file__).with_name("scales.toml")
 SCALES = ("smoke", "cpu", "paper")
 
-USED_BY_METHODS = ("T_k", "W", "percentile")
+USED_BY_METHODS = ("T_k", "T_w", "W", "percentile")
 """Settings that belong to those methods alone which name them among their parameters."""
 
 
@@ -70,9 +70,9 @@ class Scale:
         Returns
         -------
         settings : dict
-            ``network`` and ``network_arguments``; ``epochs``, ``warm_up``, ``batch_size``, ``lr``; ``decay_start`` or
+            ``network`` and ``network_arguments``; ``epochs``, ``batch_size``, ``lr``; ``decay_start`` or
             ``lr_drops``, the schedule; ``train_rows``, ``test_rows``, ``whitening``; and, where they matter,
-            ``T_k``, ``W``, ``percentile``, ``semantic_networks`` and ``cleanlab_folds``.
+            ``T_w``, ``T_k``, ``W``, ``percentile``, ``semantic_networks`` and ``cleanlab_folds``.
         """
         settings = self.table["settings"] | self._of_data(cell.data)
         if cell.network is not None:

@@ -22,7 +22,7 @@ __all__ = ["clean_predictions", "semantic_noise"]
 FIRST_SEED = 1000
 """Away from the seeds of the cells: the networks that choose the noise are not the ones that are tested on it."""
 
-NOT_FOR_CLEAN_TRAINING = {"warm_up", "T_k", "W", "percentile", "cleanlab_folds", "semantic_networks"}
+NOT_FOR_CLEAN_TRAINING = {"T_w", "T_k", "W", "percentile", "cleanlab_folds", "semantic_networks"}
 
 
 class StoredPredictions(BaseEstimator):

@@ -111,10 +111,10 @@ def noisy(cell: Cell, settings: dict, data_home: str | None, *, out: Path, devic
         noise = semantic_noise(X, y, eps=cell.noise_ratio, settings=settings, **_place(cell, out, device))
     elif cell.noise_kind == "open":
         foreign = _foreign(cell.data, data_home, settings["train_rows"], settings["test_rows"], settings["whitening"])
-        noise = OpenSetNoise(foreign, eps=cell.noise_ratio, random_state=cell.seed)
+        noise = OpenSetNoise(foreign, eps=cell.noise_ratio, random_state=cell.noise_seed)
     else:
         kind = {"sym": SymmetricNoise, "asym": AsymmetricNoise}[cell.noise_kind]
-        noise = kind(eps=cell.noise_ratio, random_state=cell.seed)
+        noise = kind(eps=cell.noise_ratio, random_state=cell.noise_seed)
     X_noisy, y_noisy = noise.corrupt(X, y)
     y_clean = np.where(noise.noise_mask_, NO_CLASS, y) if cell.noise_kind == "open" else y
     return NoisyData(X_noisy, y_noisy, y_clean, noise.noise_mask_)

@@ -76,7 +76,8 @@ def finished_share(out: Path, cell: Cell, settings: dict) -> float:
     newest = {}
     for file in _checkpoint_folder(out, cell, settings).rglob("epoch-*.ckpt"):
         newest[file.parent] = max(newest.get(file.parent, 0), int(file.stem.partition("-")[2]))
-    n_trainings = 1 + settings["cleanlab_folds"] if cell.method == CLEANLAB else 1
+    # Forward trains a standard network first; cleanlab one per fold.
+    n_trainings = {"forward": 2, CLEANLAB: 1 + settings.get("cleanlab_folds", 0)}.get(cell.method, 1)
     return sum(newest.values()) / (n_trainings * settings["epochs"])
 
 

@@ -125,6 +125,13 @@ class ResumableTrainingMixin:
             data = {"X": X, "y": y, "sample_weight": self._sample_weight_}
             self._identity_ = {name: digest(value) for name, value in (self._relevant_parameters() | data).items()}
 
+    def _folder_of_first_training(self) -> Path | None:
+        """Return where a training that this one rests on keeps its checkpoints; None if there are none to keep.
+
+        It may know less than this one, such as the random state that both go on from, so that the name tells all.
+        """
+        return None if self._run_ is None else self._run_.folder / f"first-{digest(self._identity_)[:12]}"
+
     def _relevant_parameters(self):
         passing = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in passing}

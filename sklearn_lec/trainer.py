@@ -99,7 +99,8 @@ class NetTrainer:
             callbacks = [_copy(item) for item in callbacks if _changes_updates(item)]
         parameters = self.net.get_params(deep=False) | self.net.method_defaults()
         parameters |= {"method": "standard", "random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
-        parameters |= {"callbacks": callbacks, "classes": self.net.classes_inferred_, "checkpoint_dir": None}
+        parameters |= {"callbacks": callbacks, "classes": self.net.classes_inferred_}
+        parameters |= {"checkpoint_dir": self.net._folder_of_first_training()}
         parameters["module"] = copy.deepcopy(self.net.module)
         standard = type(self.net)(**parameters)
         with warnings.catch_warnings():

@@ -47,7 +47,7 @@ def test_small_loss_precision_is_shown_from_the_first_epoch_of_filtering(drawn):
     settings = synthetic_records("smoke", "figure2")[0]["settings"]
 
     for panel in drawn("figure2").axes:
-        assert [line.get_xdata()[0] for line in panel.lines] == [settings["warm_up"] + 1] * 2
+        assert [line.get_xdata()[0] for line in panel.lines] == [settings["T_w"] + 1] * 2
 
 
 def test_methods_that_keep_every_row_have_no_precision_of_their_own(drawn):

@@ -167,7 +167,7 @@ def test_any_changed_digit_of_the_paper_is_noticed(source, stored, name):
         ("mnist", "last epochs", r"to zero during the last (\d+) epochs for MNIST and CIFAR-10"),
         ("cifar-10", "last epochs", r"to zero during the last (\d+) epochs for MNIST and CIFAR-10"),
         ("cifar-100", "last epochs", r"and during the last (\d+) epochs for CIFAR-100"),
-        ("cifar-10", "warm_up", r"\$T_w\$ is set to (\d+), and \$M\$"),
+        ("cifar-10", "T_w", r"\$T_w\$ is set to (\d+), and \$M\$"),
         ("cifar-10", "W", r"window size \$W\$ is set to (\d+)"),
         ("mnist", "percentile", r"(\d+)\$th\$ percentile of probabilities for each class on MNIST"),
         ("cifar-100", "percentile", r"(\d+)\$th\$ percentile of probabilities for each class on CIFAR-100"),
@@ -176,7 +176,7 @@ def test_any_changed_digit_of_the_paper_is_noticed(source, stored, name):
 )
 def test_settings_of_the_paper_scale_are_those_of_the_source(source, data, name, pattern):
     scale, settings = load_scale("paper"), {}
-    for method in ("d2l", "forward", "co-teaching"):
+    for method in ("ltec", "d2l", "forward", "co-teaching"):
         settings |= scale.settings(Cell("paper", data, "sym-20", method, 0))
     settings["last epochs"] = (1 - settings["decay_start"]) * settings["epochs"]
 

@@ -265,6 +265,14 @@ def test_rows_whose_trainings_had_different_noise_are_named(tmp_path):
     assert warning in page.split("### Table 7")[1].split("### Table A2")[0]
 
 
+def test_semantic_noise_has_to_be_the_same_for_all_seeds():
+    once = synthetic_records("smoke", "table4")
+    by_seed = [record | {"noise_fingerprint": f"noise-{record['seed']}"} for record in once]
+
+    assert results_of(once).rows_of_mixed_noise(EXPERIMENTS["table4"]) == []
+    assert len(results_of(by_seed).rows_of_mixed_noise(EXPERIMENTS["table4"])) == 2
+
+
 def test_papers_rows_on_other_data_stand_apart(page):
     above, _, below = page.split("### Table 2")[1].split("### Table 3")[0].partition("<details>")
 
@@ -297,7 +305,9 @@ def test_settings_versions_and_time_are_told(tmp_path):
     records = synthetic_records("smoke", "tableA2")
     page = report_on(tmp_path, records)
 
-    assert "| warm_up |" in page
+    assert "| batch_size | 32 |" in page
+    assert f"| M | {NOTHING} |" in page
+    assert "T_w" not in page  # ordinary training has none
     assert "Versions: python 3.11, sklearn-lec 0.1, torch 2.4." in page
     assert "| seeds | 2 |" in page
     assert "| device | cpu |" in page

@@ -18,6 +18,7 @@ from skorch.callbacks import Callback
 from benchmarks import pictures, running, sources
 from benchmarks.cells import CLEANLAB, Cell
 from benchmarks.classifiers import classifier, fit_whole
+from benchmarks.cost import operations
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.files import FolderInUseError, sole_use
 from benchmarks.progress import Progress
@@ -239,6 +240,22 @@ def test_two_runs_in_one_folder_do_not_mix(tmp_path, capsys):
     assert capsys.readouterr().err.count("Waiting for another run") == 1
 
 
+def test_what_lost_workers_have_left_is_reported(tmp_path):
+    class KilledWorkerError(Exception):
+        """What a backend raises that has lost a worker."""
+
+    def parallel(tasks):
+        function, args, kwargs = next(iter(tasks))
+        yield function(*args, **kwargs)
+        raise KilledWorkerError
+
+    outcomes = list(running._run_jobs(parallel, {1: lambda: "one", 2: lambda: "two", 3: lambda: "three"}, out=tmp_path))
+
+    assert outcomes[0] == (1, "one", None)
+    assert [(key, result) for key, result, _ in outcomes[1:]] == [(2, None), (3, None)]
+    assert all("lost (KilledWorkerError)" in error for _, _, error in outcomes[1:])
+
+
 def test_an_interrupted_training_is_not_taken_for_a_finished_one(table):
     class Interrupt(Callback):
         def on_epoch_end(self, net, **kwargs):
@@ -326,8 +343,27 @@ def test_progress_counts_cells_and_epochs_under_way(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     cells = {cell: SMOKE.settings(cell) for cell in FEW.cells(SMOKE)}
 
+    first, second, _ = cells
     with Progress(cells, out=tmp_path, n_workers=2) as progress:
-        train(list(cells)[1], list(cells.values())[1], None, tmp_path)
-        progress.finished(next(iter(cells)), "done")
+        progress.finished(first, "done")
+        before = progress._bar.n
+        train(second, cells[second], None, tmp_path)
+        progress._look()
+
+        # Its checkpoints are there, and nobody has called it finished yet.
+        assert progress._bar.n - before == pytest.approx(operations(second, cells[second]))
 
     assert "1/3 cells, 2 under way" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("at_a_terminal", [True, False])
+def test_why_a_cell_failed_is_said_at_once(tmp_path, monkeypatch, capsys, at_a_terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: at_a_terminal, raising=False)
+    cells = {cell: SMOKE.settings(cell) for cell in FEW.cells(SMOKE)}
+    first = next(iter(cells))
+
+    with Progress(cells, out=tmp_path, n_workers=2) as progress:
+        progress.failed(first, "ZeroDivisionError")
+
+        said = capsys.readouterr()
+        assert f"{first.name}{'' if at_a_terminal else ':'} failed:\nZeroDivisionError" in said.out + said.err

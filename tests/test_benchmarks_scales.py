@@ -104,7 +104,7 @@ def test_the_paper_scale_is_the_setting_of_the_paper(data):
         "network": "conv9",
         "network_arguments": {},
         "epochs": 200,
-        "warm_up": 10,
+        "T_w": 10,
         "batch_size": 128,
         "lr": 0.001,
         "decay_start": 0.5 if data == "cifar-100" else 0.4,
@@ -132,7 +132,7 @@ def test_resnet_at_the_paper_scale_has_the_learning_rates_of_the_keras_example()
 
     rates = [share_after_drops(epoch, drops=settings["lr_drops"]) for epoch in (0, 80, 81, 121, 161, 181)]
 
-    assert settings["warm_up"] == 30
+    assert settings["T_w"] == 30
     assert "decay_start" not in settings
     assert rates == pytest.approx([1, 1, 0.1, 0.01, 0.001, 0.0005])
 
