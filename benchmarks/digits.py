@@ -8,10 +8,12 @@ labels; the noise of a seed is the same for all methods. Every finished training
 import argparse
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import joblib
 import numpy as np
 import torch
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -19,6 +21,7 @@ from benchmarks.measuring import measurements
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.noise import AsymmetricNoise, SymmetricNoise
+from sklearn_lec.noise.base import LabelNoise
 
 NOISES = {
     "sym-20": SymmetricNoise(eps=0.2),
@@ -40,23 +43,41 @@ epochs, T_w = 10, M = 5, eps as in the noise. Made by `python -m benchmarks.digi
 """
 
 
-def run(noise_name, method, seed, epochs):
-    torch.set_num_threads(1)
+class NoisyDigits(NamedTuple):
+    """Digits of which a quarter is held out with clean labels; float32 in [0, 1], of 64 pixels each."""
+
+    X_train: np.ndarray
+    y_train: np.ndarray
+    y_noisy: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    noise: LabelNoise
+    """What was done to the labels."""
+
+
+def noisy_digits(noise_name: str, *, seed: int) -> NoisyDigits:
+    """Return the digits with one of `NOISES`; the seed decides which are held out and which have a wrong label."""
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(
         X.astype("float32") / 16, y, test_size=0.25, stratify=y, random_state=seed
     )
-    noise = NOISES[noise_name].set_params(random_state=seed)
+    noise = clone(NOISES[noise_name]).set_params(random_state=seed)
     _, y_noisy = noise.corrupt(X_train, y_train)
-    known = {"method": "forward", "corruption_matrix": noise.corruption_matrix_}
+    return NoisyDigits(X_train, y_train, y_noisy, X_test, y_test, noise)
+
+
+def run(noise_name, method, seed, epochs):
+    torch.set_num_threads(1)
+    digits = noisy_digits(noise_name, seed=seed)
+    known = {"method": "forward", "corruption_matrix": digits.noise.corruption_matrix_}
     classifier = LECClassifier(
         **known if method == KNOWN_MATRIX else {"method": method},
-        eps=noise.eps,
+        eps=digits.noise.eps,
         max_epochs=epochs,
         random_state=seed,
         verbose=0,
-        **measurements(X_test, y_test, y_true=y_train),
-    ).fit(X_train, y_noisy)
+        **measurements(digits.X_test, digits.y_test, y_true=digits.y_train),
+    ).fit(digits.X_train, digits.y_noisy)
     accuracy = classifier.history[:, "accuracy"]
     return {
         "noise": noise_name,

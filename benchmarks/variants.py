@@ -6,19 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from unittest.mock import patch
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from benchmarks.contenders import Work, lec
+from benchmarks.digits import noisy_digits
 from benchmarks.timing import alternate, ratio
 from sklearn_lec import LECClassifier, training
 from sklearn_lec.modules import Committee, ResNet20
-from sklearn_lec.noise import SymmetricNoise
 
 __all__ = ["committee_by_vmap", "compiled", "memory_formats", "vote_apart"]
 
@@ -107,12 +104,10 @@ def vote_apart(*, seeds: int, epochs: int = 40) -> dict[str, list[float]]:
         ``apart`` and ``shared``: the accuracy on clean test labels after the last epoch, one per seed; ``ratio``: the
         time of the one to that of the other.
     """
-    X, y = load_digits(return_X_y=True)
-    X = X.reshape(-1, 1, 8, 8).astype(np.float32) / 16
     lines = {"apart": [], "shared": [], "ratio": []}
     for seed in range(seeds):
-        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=seed)
-        _, y_noisy = SymmetricNoise(eps=0.6, random_state=seed).corrupt(X_train, y_train)
+        digits = noisy_digits("sym-60", seed=seed)
+        X_train, X_test = (X.reshape(-1, 1, 8, 8) for X in (digits.X_train, digits.X_test))
         seconds = {}
         for name, threshold in (("apart", training.APART_BELOW), ("shared", 0.0)):
             net = LECClassifier(
@@ -120,9 +115,9 @@ def vote_apart(*, seeds: int, epochs: int = 40) -> dict[str, list[float]]:
             )
             start = time.perf_counter()
             with patch.object(training, "APART_BELOW", threshold):
-                net.fit(X_train, y_noisy)
+                net.fit(X_train, digits.y_noisy)
             seconds[name] = time.perf_counter() - start
-            lines[name].append(float(net.score(X_test, y_test)))
+            lines[name].append(float(net.score(X_test, digits.y_test)))
         lines["ratio"].append(seconds["apart"] / seconds["shared"])
     return lines
 
