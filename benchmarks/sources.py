@@ -144,7 +144,7 @@ def check_available(data: str, data_home: str | None) -> None:
         If it cannot be had.
     """
     name, _, external = data_parts(data)
-    _fetch(name, data_home, "train")
+    _fetch(name, data_home, "train", dtype="uint8")
     if external:
         _external_images(external, data_home)
 
@@ -178,7 +178,7 @@ def _foreign(data, data_home, train_rows, test_rows, whiten):
     return images if clean.whitening is None else clean.whitening.transform(images)
 
 
-def _fetch(name, data_home, subset):
+def _fetch(name, data_home, subset, *, dtype="float32"):
     """Return images, labels and names of classes."""
     if name == "digits":
         return _fetch_digits(subset)
@@ -189,7 +189,7 @@ def _fetch(name, data_home, subset):
         "svhn": datasets.fetch_svhn,
     }[name]
     try:
-        bunch = fetch(data_home, subset=subset)
+        bunch = fetch(data_home, subset=subset, dtype=dtype)
     except OSError as error:
         raise DataMissingError(str(error)) from error
     return bunch.data, bunch.target, bunch.target_names

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from benchmarks.experiments import COMPARED, ENSEMBLES
-from benchmarks.tables import PAPER, markdown_table
+from benchmarks.tables import METHOD_TITLES, PAPER, markdown_table
 from benchmarks.timing import shown
 
 __all__ = ["page_of"]
@@ -21,7 +20,6 @@ WORKS = {
 KEPT_MEMORY = """Run, all contenders alike, with `MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184`
 in the environment: glibc then keeps the memory of large tensors, instead of giving it back and taking it anew in every
 step. Without it the methods that hold the activations of several networks at once are dearer."""
-TITLES = {column.method: column.title for column in (*COMPARED, *ENSEMBLES)}
 
 
 def page_of(results: dict) -> str:
@@ -65,7 +63,7 @@ def _passes(part):
     lines = []
     for title, counts in part.items():
         for method, (parameters, forward, backward) in counts.items():
-            paper = PAPER["tableA3"].get(TITLES[method], {})
+            paper = PAPER["tableA3"].get(METHOD_TITLES[method], {})
             lines.append([f"{method} ({title})", f"{parameters:.0f}", f"{forward:.2f}", f"{backward:.2f}"])
             lines[-1] += [paper.get(name, "") for name in ("forward", "backward")]
     header = ["method", "networks", "forward", "backward", "paper: forward", "paper: backward"]
@@ -108,9 +106,9 @@ def _cleanlab(part):
     ]
     header = ["noise", "LTEC's time to cleanlab's", "LTEC's accuracy", "cleanlab's accuracy"]
     return (
-        "## The alternative\n\ncleanlab's `CleanLearning` around the same network, trained in the ordinary way with the "
-        "same schedule and as many epochs, on digits; median and range of the ratio, mean and standard deviation of the "
-        f"accuracy on clean labels, over {len(part[0]['ratio'])} seeds.\n\n" + _table(header, lines) + "\n"
+        "## The alternative\n\ncleanlab's `CleanLearning` around the same network, trained in the ordinary way, with "
+        "the same schedule and as many epochs, on digits; median and range of the ratio, mean and standard deviation "
+        f"of the accuracy on clean labels, over {len(part[0]['ratio'])} seeds.\n\n" + _table(header, lines) + "\n"
     )
 
 

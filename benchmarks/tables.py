@@ -11,6 +11,7 @@ from benchmarks.experiments import Experiment, Row
 from benchmarks.results import Results
 
 __all__ = [
+    "METHOD_TITLES",
     "NOTHING",
     "PAPER",
     "accuracy_table",
@@ -27,14 +28,14 @@ PAPER = json.loads(Path(__file__).with_name("paper.json").read_text(encoding="ut
 NOTHING = "\N{EN DASH}"
 """Stands where there is nothing to show yet."""
 
-TITLES = {
+DATA_TITLES = {
     "mnist": "MNIST",
     "svhn": "SVHN",
     "imagenet-32": "ImageNet-32",
     "cifar-10": "CIFAR-10",
     "cifar-100": "CIFAR-100",
 }
-COMPLEXITY_TITLES = {
+METHOD_TITLES = {
     "standard": "Standard",
     "self-training": "Self-training",
     "co-teaching": "Co-teaching",
@@ -63,8 +64,8 @@ def data_title(data: str) -> str:
     'MNIST (10,000)'
     """
     name, n_rows, external = data_parts(data)
-    title = TITLES.get(name, name) + (f" ({n_rows:,})" if n_rows is not None else "")
-    return f"{title} + {TITLES.get(external, external)}" if external else title
+    title = DATA_TITLES.get(name, name) + (f" ({n_rows:,})" if n_rows is not None else "")
+    return f"{title} + {DATA_TITLES.get(external, external)}" if external else title
 
 
 def noise_title(noise: str) -> str:
@@ -130,8 +131,8 @@ def complexity_table(counted: Mapping[str, Sequence[float]]) -> str:
     -------
     table : str
     """
-    methods = sorted(counted, key=list(COMPLEXITY_TITLES).index)
-    titles = [COMPLEXITY_TITLES[method] for method in methods]
+    methods = sorted(counted, key=list(METHOD_TITLES).index)
+    titles = [METHOD_TITLES[method] for method in methods]
     lines = []
     for place, (what, (title, unit)) in enumerate(COMPLEXITIES.items()):
         lines.append([title, *(f"{counted[method][place]:.2f} {unit}" for method in methods)])

@@ -12,10 +12,11 @@ from synthetic_records import results_of, synthetic_records
 
 from benchmarks import report
 from benchmarks.experiments import EXPERIMENTS, Row
-from benchmarks.records import DamagedRecordError
+from benchmarks.records import DamagedRecordError, read_records
 from benchmarks.report import write_report
+from benchmarks.results import Results
 from benchmarks.scales import load_scale
-from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table, paper_rows
+from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table, data_title, paper_rows
 
 
 def write_records(folder, records):
@@ -333,6 +334,21 @@ def test_the_page_of_the_project_shows_the_records_of_the_project(tmp_path, monk
     page = write_report(out).read_text(encoding="utf-8")
 
     assert page == (committed / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_table_2_of_the_records():
+    root, scale, experiment = Path(__file__).parents[1], load_scale("cpu"), EXPERIMENTS["table2"]
+    results = Results(scale, read_records(root / "benchmarks" / "results"))
+    lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+    kinds = {"sym": "any other class", "asym": "the next class"}
+
+    for row in experiment.rows_at(scale):
+        finals = [results.accuracies(experiment, row, column)[:, 0] for column in experiment.columns_at(scale)]
+        shown = [f"{values.mean():.1f}" if len(values) else "" for values in finals]
+        best = max(filter(None, shown), key=float)
+        kind, share = row.noise.split("-")
+        entries = [f"**{entry}**" if entry == best else entry for entry in shown]
+        assert "| " + " | ".join([data_title(row.data), f"{share} %, {kinds[kind]}", *entries]) + " |" in lines
 
 
 def test_complexities_stand_above_the_papers():
