@@ -14,7 +14,7 @@ from benchmarks.pictures import cells_behind
 from benchmarks.records import DamagedRecordError
 from benchmarks.report import check_page, write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
-from benchmarks.scales import SCALES, load_scale
+from benchmarks.scales import SCALES, SettingsError, load_scale
 
 OUT = Path("results")
 N_NAMED = 5
@@ -34,7 +34,7 @@ def main(arguments=None):
         _check_usable(options.device, parser)
     try:
         return options.command(options)
-    except (OSError, ImportError, FolderInUseError, DamagedRecordError) as error:
+    except (OSError, ImportError, FolderInUseError, DamagedRecordError, SettingsError) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -138,7 +138,8 @@ def _parser():
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
     command.add_argument(
         "--scheduler",
-        help="address of a Dask scheduler whose workers have one thread each; default: --jobs workers here",
+        help="address of a Dask scheduler; it and its workers need PYTHONPATH set to this folder, the data and --out "
+        "under the same paths, and workers one thread each. Default: --jobs workers here",
     )
     command.add_argument("--device", type=_device, default="cpu", help="cpu or cuda; default: cpu")
     command.set_defaults(command=_run)

@@ -36,16 +36,19 @@ standard deviation (divisor n) over seeds, without ± where there is one seed. T
 are bold. A number in brackets says of how many rows a training set was, if not of all. Lines marked *paper* are the
 paper's own numbers, with its networks, its epochs and all rows; the settings of what was run here stand below. As in
 the paper, the methods that leave rows out are told the true share of wrong labels (Table 6 tells them another);
-Standard, D2L, Forward and cleanlab are not.
+Standard, D2L, Forward and cleanlab are not. Among the settings, "{NOTHING}" stands for methods that do not have them.
 """
 NOTES = "notes.md"
 CAPTIONS = {
     "figure2": "From the first epoch after the warm-up on, when filtering starts.",
+    "figureA2": "Above each image the label that it bears, and in brackets what it shows where that is something else.",
     "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
 }
 COUNTED = f"""Counted with M = {M} and a noise ratio of {EPS:.0%}: parameters as a multiple of one network's (m), and
 the rows that went forward and backward in one epoch of filtering as a multiple of all {N_ROWS:,}
-rows (n). D2L looks at 1,280 rows more in each epoch, which are few in a real training set.
+rows (n). LTEC-full looks at all rows before each epoch, and goes through those that it keeps a second time. The small
+network here has no convolutions: all rows go backward, the loss being taken of those that are kept. D2L looks at
+1,280 rows more in each epoch, which are few in a real training set.
 """
 COST = f"""The operations of one pass, counted, times passes, rows and epochs, at {GPU / 1e12:.0f} TFLOP/s sustained
 (about half the single-precision peak of a V100) and {1000 * STEP["GPU"]:.0f} ms more per batch. Trainings that tables
@@ -220,7 +223,12 @@ def _circumstances(results: Results) -> list[str]:
 
 def _values(values: Iterable) -> str:
     """Return the different values, of which there is mostly one."""
-    return " or ".join(sorted({_value(value) for value in values}))
+    return " or ".join(sorted({_value(value) for value in values}, key=_in_order))
+
+
+def _in_order(text: str) -> tuple:
+    """Return a key that puts numbers first, by size."""
+    return (0, float(text), "") if text.replace(".", "", 1).isdigit() else (1, 0.0, text)
 
 
 def _value(value) -> str:

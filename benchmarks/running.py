@@ -1,6 +1,7 @@
 """Run cells through joblib, here or on a Dask cluster; keep what is finished, whatever happens to the rest."""
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -90,9 +91,29 @@ class Workers:
         except (OSError, ValueError) as error:
             raise ConnectionError(f"there is no Dask scheduler at {self.scheduler}: {error}") from error
         with started as client:
+            if self.scheduler:
+                _check_cluster(client, self.scheduler)
             n_workers = len(client.nthreads())
             with joblib.parallel_config(backend="dask"):
                 yield parallel(n_jobs=-1), n_workers
+
+
+def _check_cluster(client, address):
+    """Raise an error for what would else end in silence: trainings that nobody does, or that are done here."""
+    n_threads = sum(client.nthreads().values())
+    if n_threads < 2:
+        raise ConnectionError(
+            f"the cluster at {address} has {n_threads} worker thread(s), and joblib hands work to no fewer than 2. "
+            "Start two workers, or one with --nthreads 2."
+        )
+    for run_there in (client.run_on_scheduler, client.run):
+        try:
+            run_there(importlib.import_module, "benchmarks")
+        except ImportError as error:
+            raise ConnectionError(
+                f"the scheduler or a worker at {address} does not find this code ({error}). Start both with PYTHONPATH "
+                "set to the root of the project."
+            ) from error
 
 
 class Outcome(NamedTuple):
@@ -144,6 +165,7 @@ def run(
     """
     workers = workers or Workers()
     out = Path(out).resolve()  # workers may have another working directory
+    data_home = None if data_home is None else str(Path(data_home).resolve())
     with sole_use(out):
         records = RecordsFile(out)
         wanted = {cell: scale.settings(cell) for cell in cells_of(experiments, scale, seeds)}
@@ -161,14 +183,17 @@ def run(
 
 
 def leave_on_signals() -> None:
-    """Let SIGINT and SIGTERM end this process at once; its workers follow, and the next run goes on from there."""
+    """Let SIGINT and SIGTERM end this process at once; its workers follow, and the next run goes on from there.
+
+    Workers of a cluster that was there before finish what they have begun.
+    """
     # Not by an exception, which could strike joblib or skorch anywhere: a run has to survive being killed anyway.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
 
 
 def _leave(number, frame):
-    os.write(sys.stderr.fileno(), b"\nStopped; run again to go on.\n")
+    os.write(sys.stderr.fileno(), b"\nStopped; run again to go on. Workers of a cluster finish their cell first.\n")
     os._exit(128 + number)
 
 
@@ -261,24 +286,25 @@ def _unavailable(names, data_home):
 
 
 def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Outcome]:
-    if not jobs:
-        return
-    tasks = (joblib.delayed(_attempt)(key, job, out=out) for key, job in jobs.items())
     left = dict(jobs)
-    try:
-        with contextlib.closing(parallel(tasks)) as outcomes:
-            for outcome in outcomes:
-                del left[outcome.key]
-                yield outcome
-    # Errors of the jobs themselves are part of their outcomes; what comes here is the end of those who do them, for
-    # which every backend has exceptions of its own.
-    except Exception as error:
-        why = (
-            f"a worker or the scheduler was lost ({type(error).__name__}), perhaps for want of memory. Run again, with "
-            "fewer --jobs, to go on."
-        )
-        for key in left:
-            yield Outcome(key, None, why)
+    while left:
+        n_before = len(left)
+        tasks = [joblib.delayed(_attempt)(key, job, out=out) for key, job in left.items()]
+        try:
+            with contextlib.closing(parallel(tasks)) as outcomes:
+                for outcome in outcomes:
+                    del left[outcome.key]
+                    yield outcome
+        # Errors of the jobs themselves are part of their outcomes; what comes here is the end of those who do them,
+        # for which every backend has exceptions of its own. New ones go on as long as something gets done.
+        except Exception as error:
+            if len(left) == n_before:
+                why = (
+                    f"a worker or the scheduler was lost ({type(error).__name__}), perhaps for want of memory. Run "
+                    "again, with fewer workers, to go on."
+                )
+                yield from (Outcome(key, None, why) for key in left)
+                return
 
 
 def _attempt(key, job, *, out):

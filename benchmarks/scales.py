@@ -12,13 +12,17 @@ from types import MappingProxyType
 from benchmarks.cells import CLEANLAB, Cell, data_parts
 from sklearn_lec.methods import METHODS
 
-__all__ = ["SCALES", "Scale", "digest", "load_scale"]
+__all__ = ["SCALES", "Scale", "SettingsError", "check_names", "digest", "load_scale"]
 
 FILE = Path(__file__).with_name("scales.toml")
 SCALES = ("smoke", "cpu", "paper")
 
 USED_BY_METHODS = ("T_k", "T_w", "W", "percentile")
 """Settings that belong to those methods alone which name them among their parameters."""
+
+
+class SettingsError(ValueError):
+    """What ``scales.toml`` says is not understood."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,27 @@ def load_scale(name: str) -> Scale:
         close = difflib.get_close_matches(str(name), SCALES, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise ValueError(f"unknown scale {name!r}; {hint}Scales: {', '.join(SCALES)}.")
-    return Scale(name, MappingProxyType(tomllib.loads(FILE.read_text())[name]))
+    try:
+        tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{FILE.name} cannot be read: {error}.") from error
+    check_names(tables[name], known={*tables["paper"]["settings"], "lr_drops", "seeds"})
+    return Scale(name, MappingProxyType(tables[name]))
+
+
+def check_names(table: dict, *, known: set[str]) -> None:
+    """Raise an error for a setting that no training knows: it would do nothing and outdate every record.
+
+    Raises
+    ------
+    SettingsError
+    """
+    parts = [table["settings"], *table.get("data", {}).values(), *table.get("network", {}).values()]
+    for name in (name for part in parts for name in part):
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise SettingsError(f"unknown setting {name!r} in {FILE.name}; {hint}Settings: {', '.join(sorted(known))}.")
 
 
 def digest(settings: dict) -> str:

@@ -108,7 +108,8 @@ class ResumableTrainingMixin:
                 raise ValueError(
                     "train_split holds out other rows than in the run in checkpoint_dir. Give it a random_state."
                 )
-            set_global_state(_decode(self._checkpoint_["random"]))
+            if len(self.history) > 0:  # else a training that comes first was interrupted, and has just been resumed
+                set_global_state(_decode(self._checkpoint_["random"]))
             self._checkpoint_ = None
         return datasets
 
@@ -126,11 +127,15 @@ class ResumableTrainingMixin:
             self._identity_ = {name: digest(value) for name, value in (self._relevant_parameters() | data).items()}
 
     def _folder_of_first_training(self) -> Path | None:
-        """Return where a training that this one rests on keeps its checkpoints; None if there are none to keep.
+        """Return where a training that comes before this one keeps its checkpoints; None if there are none to keep.
 
-        It may know less than this one, such as the random state that both go on from, so that the name tells all.
+        What this one begins with is written down, so that it is the same one when the first is resumed.
         """
-        return None if self._run_ is None else self._run_.folder / f"first-{digest(self._identity_)[:12]}"
+        if self._run_ is None:
+            return None
+        if not self._run_.files():
+            self._run_.write(self._state(), epoch=0)
+        return self._run_.folder / "first"
 
     def _relevant_parameters(self):
         passing = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}

@@ -83,7 +83,7 @@ class LECClassifier(
         parameters and data there, it goes on with it, and ends bit for bit as if it had never been interrupted; if it
         finds a finished one, it takes its result; if parameters or data differ, that is an error. One folder for each
         fit: not for searches, and ``partial_fit`` writes none. Of a Dataset only labels and length are compared,
-        unless it holds arrays.
+        unless it holds arrays; of a RandomState, that it is one.
     data_on_device : bool, default=False
         Whether ``fit`` moves all of X to `device` at once, in the network's precision, and picks batches there: for a
         GPU whose memory holds X, or float64 on the CPU. Otherwise each batch is moved and cast by itself.

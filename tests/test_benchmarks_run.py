@@ -244,16 +244,43 @@ def test_what_lost_workers_have_left_is_reported(tmp_path):
     class KilledWorkerError(Exception):
         """What a backend raises that has lost a worker."""
 
+    calls = iter([1, 1, 0])  # how many jobs are done before the next loss
+
     def parallel(tasks):
-        function, args, kwargs = next(iter(tasks))
-        yield function(*args, **kwargs)
+        for function, args, kwargs in tasks[: next(calls)]:
+            yield function(*args, **kwargs)
         raise KilledWorkerError
 
-    outcomes = list(running._run_jobs(parallel, {1: lambda: "one", 2: lambda: "two", 3: lambda: "three"}, out=tmp_path))
+    jobs = {name: lambda name=name: name.upper() for name in "abcd"}
+    outcomes = list(running._run_jobs(parallel, jobs, out=tmp_path))
 
-    assert outcomes[0] == (1, "one", None)
-    assert [(key, result) for key, result, _ in outcomes[1:]] == [(2, None), (3, None)]
-    assert all("lost (KilledWorkerError)" in error for _, _, error in outcomes[1:])
+    assert outcomes[:2] == [("a", "A", None), ("b", "B", None)]
+    assert [(key, result) for key, result, _ in outcomes[2:]] == [("c", None), ("d", None)]
+    assert all("lost (KilledWorkerError)" in error for _, _, error in outcomes[2:])
+
+
+def test_a_cluster_that_cannot_do_the_work_is_refused(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        workers = Workers(backend="dask", scheduler=cluster.scheduler_address)
+
+        with pytest.raises(ConnectionError, match=r"has 1 worker thread\(s\).*one with --nthreads 2"):
+            run([FEW], SMOKE, out=tmp_path, workers=workers)
+
+
+def test_a_cluster_without_this_code_is_refused():
+    class Client:
+        def nthreads(self):
+            return {"one": 1, "other": 1}
+
+        def run_on_scheduler(self, function, name):
+            return function(name)
+
+        def run(self, function, name):
+            return function(f"not_there_{name}")
+
+    with pytest.raises(ConnectionError, match=r"does not find this code .*not_there_benchmarks.* PYTHONPATH"):
+        running._check_cluster(Client(), "tcp://127.0.0.1:1")
 
 
 def test_an_interrupted_training_is_not_taken_for_a_finished_one(table):

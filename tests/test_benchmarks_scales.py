@@ -10,7 +10,7 @@ from benchmarks.classifiers import share_after_drops
 from benchmarks.cost import flops_per_row, passes
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.running import cells_of
-from benchmarks.scales import load_scale
+from benchmarks.scales import SettingsError, check_names, load_scale
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import Conv9
 
@@ -170,6 +170,11 @@ def test_list_names_every_experiment_and_its_cost(capsys):
     assert [line.split()[0] for line in lines[1:]] == [*EXPERIMENTS, "all"]
     assert "core h" in lines[-1]
     assert "GPU h" in lines[-1]
+
+
+def test_a_setting_that_no_training_knows_is_refused():
+    with pytest.raises(SettingsError, match=r"unknown setting 'epohcs' in scales.toml; did you mean 'epochs'"):
+        check_names({"settings": {"lr": 1}, "data": {"mnist": {"epohcs": 3}}}, known={"epochs", "lr"})
 
 
 def test_an_unknown_scale_is_named():

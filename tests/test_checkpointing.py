@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import TinyNet, weights
-from skorch.callbacks import Callback, EarlyStopping, Freezer, GradientNormClipping, LRScheduler
+from skorch.callbacks import Callback, EarlyStopping, Freezer, LRScheduler
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset, WeightedRandomSampler
 
@@ -72,30 +72,6 @@ def test_a_resumed_training_ends_as_one_that_was_never_interrupted(table, tmp_pa
     assert np.array_equal(resumed.clean_mask_, expected.clean_mask_)
     assert np.array_equal(resumed.clean_score_, expected.clean_score_)
     assert history_of(resumed) == history_of(expected)
-
-
-@pytest.mark.parametrize("changes", [{}, {"random_state": 1}])
-def test_the_training_that_forward_rests_on_is_resumed_too(table, tmp_path, changes):
-    class CutFirst(GradientNormClipping):
-        power_is_off = True
-        epochs = []
-
-        def on_epoch_begin(self, net, **kwargs):
-            if net.method == "standard":
-                self.epochs.append(len(net.history))
-                if self.power_is_off and len(net.history) == 4:
-                    raise PowerCutError
-
-    expected = LECClassifier(**settings("forward", **changes), callbacks=[GradientNormClipping()]).fit(*table)
-    with pytest.raises(PowerCutError):
-        LECClassifier(**settings("forward"), checkpoint_dir=tmp_path, callbacks=[CutFirst()]).fit(*table)
-    CutFirst.power_is_off = False
-    resumed = LECClassifier(**settings("forward", **changes), checkpoint_dir=tmp_path, callbacks=[CutFirst()])
-    resumed.fit(*table)
-
-    assert CutFirst.epochs == [1, 2, 3, 4] + ([1, 2, 3, 4, 5, 6, 7] if changes else [4, 5, 6, 7])
-    assert torch.equal(resumed.method_.matrix, expected.method_.matrix)
-    assert torch.equal(weights(resumed), weights(expected))
 
 
 def test_callbacks_with_a_memory_are_resumed_too(table, tmp_path):

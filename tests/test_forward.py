@@ -8,7 +8,7 @@ import torch
 from conftest import TinyNet, weights, without
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from skorch.callbacks import Callback, LRScheduler
+from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from torch import nn
 
 from sklearn_lec import LECClassifier
@@ -210,3 +210,59 @@ def test_another_percentile_is_estimated_anew(table, quick):
     clf.set_params(percentile=10).fit(*table)
 
     assert not np.allclose(clf.corruption_matrix_, before)
+
+
+# --- a power cut in the training before the training ------------------------------------------------------------------
+
+QUICK = {"method": "forward", "max_epochs": 7, "batch_size": 16, "verbose": 0}
+
+
+class PowerCutError(Exception):
+    pass
+
+
+@pytest.fixture
+def cut_in_first_training(table, tmp_path):
+    """A function that cuts Forward off in the training that comes first, and returns a net that can go on with it."""
+
+    class CutFirst(GradientNormClipping):
+        power_is_off = True
+        epochs = []
+
+        def on_epoch_begin(self, net, **kwargs):
+            if net.method == "standard":
+                self.epochs.append(len(net.history))
+                if self.power_is_off and len(net.history) == 4:
+                    raise PowerCutError
+
+    def cut(**parameters):
+        parameters = QUICK | parameters | {"checkpoint_dir": tmp_path, "callbacks": [CutFirst()]}
+        with pytest.raises(PowerCutError):
+            LECClassifier(**parameters).fit(*table)
+        CutFirst.power_is_off = False
+        return LECClassifier(**parameters), CutFirst.epochs
+
+    return cut
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_the_training_that_comes_before_forwards_is_resumed_too(table, cut_in_first_training, random_state):
+    parameters = QUICK | {"random_state": random_state, "callbacks": [GradientNormClipping()]}
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        expected = LECClassifier(**parameters).fit(*table)
+        torch.manual_seed(7)
+        resumed, epochs = cut_in_first_training(random_state=random_state)
+        torch.manual_seed(8)
+        resumed.fit(*table)
+
+    assert epochs == [1, 2, 3, 4, 4, 5, 6, 7]
+    assert torch.equal(resumed.method_.matrix, expected.method_.matrix)
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+def test_another_training_is_refused_already_in_the_one_that_comes_first(table, cut_in_first_training):
+    resumed, _ = cut_in_first_training(random_state=0)
+
+    with pytest.raises(ValueError, match="holds a run that differs in random_state"):
+        resumed.set_params(random_state=1).fit(*table)
