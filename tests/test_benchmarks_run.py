@@ -26,7 +26,7 @@ from benchmarks.records import cell_of, read_records
 from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import load_scale
-from benchmarks.training import train
+from benchmarks.training import finished_share, train
 from sklearn_lec.methods import METHODS
 
 SMOKE = load_scale("smoke")
@@ -381,6 +381,14 @@ def test_progress_counts_cells_and_epochs_under_way(tmp_path, monkeypatch, capsy
         assert progress._bar.n - before == pytest.approx(operations(second, cells[second]))
 
     assert "1/3 cells, 2 under way" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["standard", "forward", CLEANLAB])
+def test_all_trainings_of_a_cell_count_as_its_progress(tmp_path, method):
+    cell = Cell("smoke", "digits", "sym-20", method, 0)
+    train(cell, SMOKE.settings(cell), None, tmp_path)
+
+    assert finished_share(tmp_path, cell, SMOKE.settings(cell)) == 1
 
 
 @pytest.mark.parametrize("at_a_terminal", [True, False])
