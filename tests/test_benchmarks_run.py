@@ -18,15 +18,12 @@ from skorch.callbacks import Callback
 from benchmarks import pictures, running, sources
 from benchmarks.cells import CLEANLAB, Cell
 from benchmarks.classifiers import classifier, fit_whole
-from benchmarks.cost import operations
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.files import FolderInUseError, sole_use
-from benchmarks.progress import Progress
 from benchmarks.records import cell_of, read_records
 from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import load_scale
-from benchmarks.training import finished_share, train
 from sklearn_lec.methods import METHODS
 
 SMOKE = load_scale("smoke")
@@ -364,41 +361,3 @@ def test_processes_and_a_dask_cluster_give_the_same_records(tmp_path):
     by_dask, by_loky = (comparable(read_records(tmp_path / name)) for name in places)
     assert len(by_dask) == 8
     assert by_dask == by_loky
-
-
-def test_progress_counts_cells_and_epochs_under_way(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    cells = {cell: SMOKE.settings(cell) for cell in FEW.cells(SMOKE)}
-
-    first, second, _ = cells
-    with Progress(cells, out=tmp_path, n_workers=2) as progress:
-        progress.finished(first, "done")
-        before = progress._bar.n
-        train(second, cells[second], None, tmp_path)
-        progress._look()
-
-        # Its checkpoints are there, and nobody has called it finished yet.
-        assert progress._bar.n - before == pytest.approx(operations(second, cells[second]))
-
-    assert "1/3 cells, 2 under way" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("method", ["standard", "forward", CLEANLAB])
-def test_all_trainings_of_a_cell_count_as_its_progress(tmp_path, method):
-    cell = Cell("smoke", "digits", "sym-20", method, 0)
-    train(cell, SMOKE.settings(cell), None, tmp_path)
-
-    assert finished_share(tmp_path, cell, SMOKE.settings(cell)) == 1
-
-
-@pytest.mark.parametrize("at_a_terminal", [True, False])
-def test_why_a_cell_failed_is_said_at_once(tmp_path, monkeypatch, capsys, at_a_terminal):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: at_a_terminal, raising=False)
-    cells = {cell: SMOKE.settings(cell) for cell in FEW.cells(SMOKE)}
-    first = next(iter(cells))
-
-    with Progress(cells, out=tmp_path, n_workers=2) as progress:
-        progress.failed(first, "ZeroDivisionError")
-
-        said = capsys.readouterr()
-        assert f"{first.name}{'' if at_a_terminal else ':'} failed:\nZeroDivisionError" in said.out + said.err
