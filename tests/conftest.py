@@ -9,22 +9,10 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from torch import nn
 
 from sklearn_lec.noise import SymmetricNoise
 
 torch.set_num_threads(1)
-
-
-class TinyNet(nn.Module):
-    """A network of the user's own: no batch norm, no dropout, nothing that this package wrote."""
-
-    def __init__(self, in_features=4, num_classes=3):
-        super().__init__()
-        self.layers = nn.Sequential(nn.Linear(in_features, 8), nn.ReLU(), nn.Linear(8, num_classes))
-
-    def forward(self, x):
-        return self.layers(x)
 
 
 @pytest.fixture
@@ -77,13 +65,3 @@ def smoke_run(tmp_path_factory):
             assert run(list(EXPERIMENTS.values()), load_scale("smoke"), out=out) == []
             write_report(out)
     return out
-
-
-def weights(clf):
-    """Return all parameters of a fitted net in one vector."""
-    return torch.cat([p.detach().flatten() for p in clf.module_.parameters()])
-
-
-def without(settings, *names):
-    """Return the settings less those named: methods warn of parameters that they do not use."""
-    return {name: value for name, value in settings.items() if name not in names}

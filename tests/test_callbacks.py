@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet
 from skorch.callbacks import Callback
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay
+from tests.helpers import TinyNet
 
 
 class RecordSchedule(Callback):

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import TinyNet, weights
 from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
 from skorch.helper import predefined_split
@@ -24,6 +23,7 @@ from torch.utils.data import (
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import Conv9
+from tests.helpers import TinyNet, weights
 
 
 class PairsOfRows(Dataset):

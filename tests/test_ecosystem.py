@@ -6,7 +6,6 @@ import pytest
 import torch
 from cleanlab.classification import CleanLearning
 from cleanlab.filter import find_label_issues
-from conftest import TinyNet, weights
 from imblearn.over_sampling import RandomOverSampler
 from imblearn.pipeline import make_pipeline as make_imblearn_pipeline
 from sklearn import config_context
@@ -23,6 +22,7 @@ from sklearn.utils import estimator_html_repr
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.noise import SymmetricNoise
+from tests.helpers import TinyNet, weights
 
 SETTINGS = {"eps": 0.1, "lr": 0.05, "max_epochs": 15, "T_w": 3, "batch_size": 32, "verbose": 0, "random_state": 0}
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import TinyNet
 from sklearn.exceptions import NotFittedError
 from skorch.dataset import Dataset as SkorchDataset
 from skorch.helper import predefined_split
@@ -11,6 +10,7 @@ from torch.utils.data import IterableDataset
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
+from tests.helpers import TinyNet
 
 X = np.random.RandomState(0).normal(size=(30, 4))
 y = np.arange(30) % 3

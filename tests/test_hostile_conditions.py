@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, cross_val_score
@@ -13,6 +12,7 @@ from skorch.callbacks import Callback
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
+from tests.helpers import TinyNet, weights
 
 LABELS = {
     "numbers": np.arange(5),

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from accelerate import Accelerator
-from conftest import TinyNet, weights
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -28,6 +27,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP
+from tests.helpers import TinyNet, weights
 
 every_method = pytest.mark.parametrize("method", METHODS)
 

@@ -294,7 +294,7 @@ def test_an_interrupted_training_is_not_taken_for_a_finished_one(table):
 
 def killed(command, *, when):
     """Run a command, kill it when `when` says so, and return how many children it had once none is left."""
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.DEVNULL)
     while process.poll() is None and not when():
         time.sleep(0.01)
     children = psutil.Process(process.pid).children(recursive=True)

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import TinyNet, weights
 from skorch.callbacks import Callback
 from skorch.dataset import Dataset as SkorchDataset
 from skorch.dataset import ValidSplit
@@ -20,6 +19,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP, Conv9
 from sklearn_lec.switches import untracked_batchnorm
+from tests.helpers import TinyNet, weights
 
 VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]
 

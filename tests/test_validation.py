@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import TinyNet
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -27,6 +26,7 @@ from sklearn_lec.noise import (
     SymmetricNoise,
 )
 from sklearn_lec.preprocessing import ZCAWhitening
+from tests.helpers import TinyNet
 
 X = np.random.RandomState(0).normal(size=(30, 4))
 Y = np.arange(30) % 3

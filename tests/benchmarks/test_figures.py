@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from synthetic_records import results_of, synthetic_records
 
 from benchmarks import figures
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
+from tests.benchmarks.synthetic_records import results_of, synthetic_records
 
 
 @pytest.fixture

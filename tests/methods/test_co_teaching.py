@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet, without
 from torch import nn
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
+from tests.helpers import TinyNet, without
 
 ROWS = torch.arange(4)
 

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet, weights
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
@@ -15,6 +14,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP
+from tests.helpers import TinyNet, weights
 
 
 def plain_skorch(X, y, *, max_epochs, batch_size, module, **kwargs):

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet, weights, without
 from skorch.callbacks import Callback
 from skorch.dataset import Dataset as SkorchDataset
 from torch import nn
@@ -17,6 +16,7 @@ from sklearn_lec.methods import METHODS
 from sklearn_lec.methods.d2l import is_turning_point, local_intrinsic_dimensionality, weight_of_labels
 from sklearn_lec.modules import MLP
 from sklearn_lec.trainer import NetTrainer
+from tests.helpers import TinyNet, weights, without
 
 
 def test_lid_is_near_the_dimension_of_a_sheet_and_of_a_ball():

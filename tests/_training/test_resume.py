@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet, weights
 from skorch.callbacks import Callback, EarlyStopping, Freezer, LRScheduler
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset, WeightedRandomSampler
@@ -25,6 +24,7 @@ from torch.utils.data import TensorDataset, WeightedRandomSampler
 from sklearn_lec import LECClassifier
 from sklearn_lec.checkpointing import RunFolder, digest
 from sklearn_lec.methods import METHODS
+from tests.helpers import TinyNet, weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no effect")
 
@@ -355,7 +355,7 @@ for method in METHODS:
 def test_a_process_killed_twenty_times_ends_as_one_that_was_left_in_peace(tmp_path):
     def start(folder):
         folder.mkdir(exist_ok=True)
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
         return subprocess.Popen(
             [sys.executable, "-c", TRAINING, str(folder)], env=environment, stdout=subprocess.DEVNULL
         )

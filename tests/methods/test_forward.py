@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 import torch
-from conftest import TinyNet, weights, without
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
@@ -15,6 +14,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.methods.forward import estimate_corruption_matrix
 from sklearn_lec.noise import AsymmetricNoise
+from tests.helpers import TinyNet, weights, without
 
 
 def test_the_matrix_is_read_off_the_row_at_the_percentile_of_each_class():

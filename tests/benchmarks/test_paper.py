@@ -10,7 +10,7 @@ from benchmarks import experiments
 from benchmarks.cells import Cell
 from benchmarks.scales import load_scale
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAPER = ROOT.parent / "shared" / "paper"
 LABELS = {
     "table1": "acc0",

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_records import results_of, synthetic_records
 
 from benchmarks import report
 from benchmarks.experiments import EXPERIMENTS, Row
@@ -17,6 +16,7 @@ from benchmarks.report import write_report
 from benchmarks.results import Results
 from benchmarks.scales import load_scale
 from benchmarks.tables import NOTHING, PAPER, accuracy_table, complexity_table, data_title, paper_rows
+from tests.benchmarks.synthetic_records import results_of, synthetic_records
 
 
 def write_records(folder, records):
@@ -324,7 +324,7 @@ def test_a_version_is_told_of_those_who_used_it(tmp_path):
 
 
 def test_the_page_of_the_project_shows_the_records_of_the_project(tmp_path, monkeypatch):
-    committed = Path(__file__).parents[1] / "benchmarks" / "results"
+    committed = Path(__file__).parents[2] / "benchmarks" / "results"
     out = tmp_path / "benchmarks" / "results"
     shutil.copytree(committed, out, ignore=shutil.ignore_patterns("README.md", "checkpoints", "semantic"))
     monkeypatch.chdir(tmp_path)
@@ -337,7 +337,7 @@ def test_the_page_of_the_project_shows_the_records_of_the_project(tmp_path, monk
 
 
 def test_the_readme_shows_table_2_of_the_records():
-    root, scale, experiment = Path(__file__).parents[1], load_scale("cpu"), EXPERIMENTS["table2"]
+    root, scale, experiment = Path(__file__).parents[2], load_scale("cpu"), EXPERIMENTS["table2"]
     results = Results(scale, read_records(root / "benchmarks" / "results"))
     lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
     kinds = {"sym": "any other class", "asym": "the next class"}

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import TinyNet, without
 from torch import nn
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
+from tests.helpers import TinyNet, without
 
 
 class Auxiliary(TinyNet):

@@ -1,8 +1,8 @@
 import pytest
 import torch
-from conftest import TinyNet
 
 from sklearn_lec import LECClassifier
+from tests.helpers import TinyNet
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW])
