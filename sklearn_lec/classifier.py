@@ -1,29 +1,49 @@
-"""LECClassifier: a skorch classifier that learns from the rows whose labels an ensemble agrees on."""
+"""LECClassifier: a skorch classifier that learns from the samples whose labels an ensemble agrees on."""
 
-from contextlib import nullcontext
+import re
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
 from sklearn.exceptions import NotFittedError
 from skorch import NeuralNetClassifier
+from skorch.dataset import get_len
 from torch import nn
+from torch.utils.data import Dataset
 
-from sklearn_lec.building import NetworkBuildingMixin
+from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
+from sklearn_lec._training.build import (
+    fused_adam,
+    method_defaults,
+    module_arguments,
+    new_method,
+    new_module,
+    sample_shape,
+    updated_method,
+    warn_of_unused_parameters,
+)
+from sklearn_lec._training.device import AutoDeviceMixin
+from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
+from sklearn_lec._training.rng import RandomStream
+from sklearn_lec._training.run import TrainingRun
+from sklearn_lec._training.step import per_network
+from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
+from sklearn_lec._validation import (
+    check_classes,
+    check_criterion,
+    check_inputs,
+    check_labels,
+    check_outputs,
+    check_sample_weight,
+)
 from sklearn_lec.callbacks import LinearDecay
-from sklearn_lec.checkpointing import ResumableTrainingMixin
-from sklearn_lec.device import AutoDeviceMixin
-from sklearn_lec.methods import METHODS
+from sklearn_lec.methods import Method
 from sklearn_lec.modules import MLP
-from sklearn_lec.randomness import RandomStream
-from sklearn_lec.training import ConsensusTrainingMixin
-from sklearn_lec.validation import check_criterion, check_inputs, check_sample_weight
 
 __all__ = ["LECClassifier"]
 
 
-class LECClassifier(
-    AutoDeviceMixin, NetworkBuildingMixin, ResumableTrainingMixin, ConsensusTrainingMixin, NeuralNetClassifier
-):
+class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
     """Neural network classifier for data whose labels are partly wrong.
 
     Learning with ensemble consensus (LEC) first trains on all rows for a while, and then only on rows whose loss is
@@ -170,8 +190,10 @@ class LECClassifier(
     (True, True)
     """
 
-    # Beside skorch's own: what a net trained on a GPU has to bring over to the CPU when it is unpickled there.
+    # Beside skorch's own: what is moved to the CPU when a net that was trained on a GPU is unpickled without one.
     cuda_dependent_attributes_ = ["method_"]
+    module_arguments_ = {}
+    _run = None
 
     def __init__(
         self,
@@ -187,6 +209,7 @@ class LECClassifier(
         W=12,
         lid_layer=None,
         random_state=None,
+        separate_vote="auto",
         checkpoint_dir=None,
         data_on_device=False,
         criterion=nn.CrossEntropyLoss,
@@ -208,6 +231,7 @@ class LECClassifier(
         self.W = W
         self.lid_layer = lid_layer
         self.random_state = random_state
+        self.separate_vote = separate_vote
         self.checkpoint_dir = checkpoint_dir
         self.data_on_device = data_on_device
         super().__init__(
@@ -222,42 +246,32 @@ class LECClassifier(
             **kwargs,
         )
 
+    # --- fitted attributes ----------------------------------------------------------------------------------------
+
     @property
     def clean_mask_(self):
-        """The rows that the last finished epoch learned from."""
-        return self._record_of_rows().last.cpu().numpy().copy()  # the buffer is used again in the next epoch
+        """The samples that the last finished epoch learned from."""
+        return self._record().last.cpu().numpy().copy()  # the buffer is used again in the next epoch
 
     @property
     def clean_score_(self):
-        """The share of filtering epochs in which each row was kept."""
-        return self._record_of_rows().score.cpu().numpy()
+        """The share of epochs after the warm-up in which each sample was selected."""
+        return self._record().score.cpu().numpy()
 
-    @property
-    def corruption_matrix_(self):
-        """The corruption matrix in use by "forward"."""
-        return self._of_method("matrix").cpu().numpy()
-
-    @property
-    def lid_history_(self):
-        """The local intrinsic dimensionality that "d2l" measured in each epoch."""
-        return list(self._of_method("lids"))
-
-    @property
-    def turning_epoch_(self):
-        """The epoch in which "d2l" found its turning point, or None."""
-        return self._of_method("turning_epoch")
-
-    def _of_method(self, name):
-        method = vars(self).get("method_")
-        if name not in getattr(method, "memory", ()) or method.kept is None:
-            raise NotFittedError(f"method={self.method!r} has no {name}, or fit has not been called yet.")
-        return getattr(method, name)
-
-    def _record_of_rows(self):
-        record = getattr(vars(self).get("method_"), "kept", None)
+    def _record(self):
+        record = getattr(vars(self).get("method_"), "record", None)
         if record is None:
-            raise NotFittedError(f"this {type(self).__name__} has no record of rows yet; call fit first.")
+            raise NotFittedError(f"this {type(self).__name__} has no record of samples yet; call fit first.")
         return record
+
+    def __getattr__(self, name):
+        """Look up fitted attributes of the method, such as ``corruption_matrix_``, that the estimator has not."""
+        method = vars(self).get("method_")
+        if name.endswith("_") and not name.startswith("_") and method is not None and method.record is not None:
+            return getattr(method, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # --- parameters -----------------------------------------------------------------------------------------------
 
     @property
     def _default_callbacks(self):
@@ -267,6 +281,30 @@ class LECClassifier(
         # skorch counts everything without a trailing underscore, private attributes too.
         return [name for name in vars(self) if not name.startswith("_") and not name.endswith("_")]
 
+    @classmethod
+    def method_defaults(cls):
+        """Return the parameters that methods take from the estimator, with their defaults."""
+        return method_defaults(cls)
+
+    def set_params(self, **params):
+        """Set parameters; those of a method instance are named ``method__<name>``."""
+        of_method = {
+            name.removeprefix("method__"): params.pop(name) for name in [*params] if name.startswith("method__")
+        }
+        super().set_params(**params)
+        if of_method and not isinstance(self.method, Method):
+            raise ValueError(
+                f"method={self.method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
+                f"{', '.join(f'method__{name}' for name in of_method)}."
+            )
+        if of_method:
+            self.method.set_params(**of_method)
+        return self
+
+    def __getstate__(self):
+        # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
+        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
     # --- building the parts ---------------------------------------------------------------------------------------
 
     def initialize(self):
@@ -274,7 +312,32 @@ class LECClassifier(
         with self._random_numbers(restart=True):
             return super().initialize()
 
+    def _initialize_module(self, reason=None):
+        # Before initialize_module, which users override.
+        self.method_ = new_method(self)
+        self.eps_ = getattr(self.method_, "eps", self.eps)
+        return super()._initialize_module(reason)
+
+    def initialize_module(self):
+        """Build as many networks as the method trains."""
+        with self._random_numbers(restart=False):
+            self.module_ = new_module(self, self.method_.n_networks)
+        return self
+
+    def get_all_learnable_params(self):
+        """Yield names and parameters; those of an ensemble have the names that they have in their own network."""
+        in_ensemble = self.method_.n_networks > 1
+        for name, parameter in super().get_all_learnable_params():
+            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_ensemble else name, parameter
+
+    def get_params_for_optimizer(self, prefix, named_parameters):
+        """Return the arguments of an optimizer; Adam is fused, unless the user has said how it is to be computed."""
+        groups, arguments = super().get_params_for_optimizer(prefix, named_parameters)
+        parameters = [parameter for group in groups[0] for parameter in group["params"]]
+        return groups, fused_adam(getattr(self, prefix, None), parameters, arguments)
+
     def _random_numbers(self, *, restart):
+        """Return a block in which random numbers come from `random_state`, anew or going on."""
         if self.random_state is None:
             return nullcontext()
         stream = vars(self).get("random_stream_")
@@ -289,14 +352,14 @@ class LECClassifier(
 
         Parameters
         ----------
-        X : array-like, Tensor, DataFrame, dict of arrays or map-style Dataset of n_rows rows
+        X : array-like, Tensor, DataFrame, dict of arrays or map-style Dataset of n_samples samples
             Floats of any precision are cast to that of the network batch by batch; integers are passed on as they are.
-        y : array-like of shape (n_rows,), default=None
+        y : array-like of shape (n_samples,), default=None
             Labels of any kind. May be None if X is a Dataset that yields (x, y), and otherwise takes the place of the
             labels that the Dataset yields.
-        sample_weight : array-like of shape (n_rows,), default=None
-            How much each row counts in the update, relative to the others in its batch; which rows are kept does not
-            depend on it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts in the update, relative to the others in its batch; which samples are selected
+            does not depend on it.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 
@@ -314,7 +377,7 @@ class LECClassifier(
         X, y : as for ``fit``
         classes : array-like of shape (n_classes,), default=None
             All labels that will ever occur, if this `y` does not hold them all.
-        sample_weight : array-like of shape (n_rows,), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
             As for ``fit``.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
@@ -325,31 +388,132 @@ class LECClassifier(
         """
         is_fit = fit_params.get("_routing_method") == "fit"
         from_scratch = not self.initialized_ or (is_fit and not self.warm_start)
-        self._check_method_parameters()
-        self._warn_of_unused_parameters()
-        epochs_done = 0 if from_scratch else self.method_.epoch
+        method = new_method(self)
+        warn_of_unused_parameters(self)
         if is_fit:
-            self._warn_of_too_few_epochs(epochs_done + self.max_epochs)
+            method.check_length((0 if from_scratch else self.method_.epoch) + self.max_epochs)
         with self._random_numbers(restart=from_scratch):
-            X, y = self._examine(X, y, classes=classes, from_scratch=from_scratch)
+            X, y = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
             criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
-            per_row = METHODS[self.method].filters or sample_weight is not None
-            check_criterion(criterion, n_classes=len(self.classes_inferred_), per_row=per_row)
-            weights = None if sample_weight is None else check_sample_weight(sample_weight, n_rows=len(y))
+            per_sample = method.selects_samples or sample_weight is not None
+            check_criterion(criterion, n_classes=len(self.classes_inferred_), per_sample=per_sample)
+            weights = None if sample_weight is None else check_sample_weight(sample_weight, n_samples=len(y))
             if from_scratch:
                 self.initialize()
             else:
-                self._adopt_parameters()
-            self._warned_of_ = frozenset()
-            try:
-                self._sample_weight_ = weights
-                if from_scratch and is_fit:
-                    self._open_run(X, y)
+                self.method_ = updated_method(self)
+                self.eps_ = getattr(self.method_, "eps", self.eps)
+            with self._training_run(X, y, sample_weight=weights, is_resumable=from_scratch and is_fit):
                 return super().partial_fit(X, y, **fit_params)
-            finally:
-                self._whole_ = self._run_ = self._codes_ = self._sample_weight_ = self._checkpoint_ = (
-                    self._on_device_
-                ) = None
+
+    def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
+        """Check X and y, note what they tell about classes and features, and return them."""
+        X = check_inputs(self, X, reset=from_scratch)
+        n_samples = len(X) if isinstance(X, Dataset) else get_len(X)
+        if y is None and not isinstance(X, Dataset):
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
+                "(x, y) brings its own labels."
+            )
+        if y is None:
+            y = check_labels(labels_of(X), n_samples=n_samples)
+        else:
+            y = check_labels(y, n_samples=n_samples)
+            X = RelabeledDataset(X, y) if isinstance(X, Dataset) else X
+        learned = None if from_scratch else vars(self).get("classes_inferred_")
+        known = classes if classes is not None else self.classes if self.classes is not None else learned
+        if learned is not None and not np.array_equal(known, learned):
+            raise ValueError(
+                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
+                "which the outputs of the network belong. Call fit to start with other classes."
+            )
+        self.classes_inferred_ = check_classes(y, known=known)
+        self.module_arguments_ = module_arguments(sample_shape(X), len(self.classes_inferred_))
+        return X, y
+
+    @contextmanager
+    def _training_run(self, X, y, **arguments):
+        """Hold a `TrainingRun` for the length of a block: it begins and ends here, and nowhere else."""
+        self._run = TrainingRun(self, X, y, **arguments)
+        try:
+            yield
+        finally:
+            self._run = None
+
+    # --- skorch's hooks, in the order in which they are called ------------------------------------------------------
+
+    def check_data(self, X, y):
+        """Do nothing: X and y have been checked before the network was built."""
+
+    def fit_loop(self, X, y=None, epochs=None, **fit_params):
+        """Train for `epochs` epochs, or for as many as an interrupted run has left; `max_epochs` if None."""
+        if self._run is None:  # called directly
+            X, y = self._validate_fit_data(X, y)
+            with self._training_run(X, y):
+                return self.fit_loop(X, y, epochs, **fit_params)
+        self._run.fit_params = {name: value for name, value in fit_params.items() if name != "_routing_method"}
+        return super().fit_loop(X, y, self._run.start(epochs), **fit_params)
+
+    def get_split_datasets(self, X, y=None, **fit_params):
+        """Split into training and validation set; in a training both are made of one data set that holds all of X."""
+        return super().get_split_datasets(X if self._run is None else self._run.dataset, y, **fit_params)
+
+    def get_iterator(self, dataset, training=False):
+        """Return an iterator over batches that carry their sample numbers."""
+        arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
+        loader_class = self.iterator_train if training else self.iterator_valid
+        arguments = {"batch_size": self.batch_size, "shuffle": training} | arguments
+        if self._run is None:
+            return indexed_loader(dataset, loader_class, numbers=None, **arguments)
+        return self._run.loader(dataset, loader_class, arguments)
+
+    def notify(self, method_name, **kwargs):
+        """Tell callbacks; before the first epoch the run begins, and after each one a checkpoint is written."""
+        if method_name == "on_epoch_begin" and self._run is not None:
+            self._run.begin(kwargs.get("dataset_train"))
+        super().notify(method_name, **kwargs)
+        if method_name == "on_epoch_end" and self._run is not None and self._run.checkpoints is not None:
+            self._run.checkpoints.write()
+
+    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+        """Run an epoch; the training run knows which batch is under way, whatever overrides the step."""
+        if training and self._run is not None:
+            iterator, step_fn = self._run.begin_epoch(iterator, step_fn)
+        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        if training and self._run is not None:
+            self._run.end_epoch()
+
+    def infer(self, x, **fit_params):
+        """Run the network on a batch, brought to its device and precision."""
+        reference = None if self._run is None else self._run.reference
+        x = to_like(x, reference_parameter(self.module_) if reference is None else reference)
+        try:
+            return super().infer(x, **fit_params)
+        except ValueError:
+            # Batch norm refuses to take the statistics of a single sample, which the last batch may well be.
+            if not self.module_.training or get_len(x) != 1:
+                raise
+            with batchnorm_in_evaluation(self.module_):
+                return super().infer(x, **fit_params)
+
+    def get_loss(self, y_pred, y_true, X=None, training=False):
+        """Return the loss: in a training step that of the selected samples summed over networks, else the mean."""
+        label_codes = LabelCodes(self.classes_inferred_) if self._run is None else self._run.label_codes
+        # A get_loss of the user's own may have lost the flag; within a training step the mode of the network tells.
+        in_step = self._run is not None and self._run.batch is not None and self.module_.training
+        labels = label_codes(y_true, known=training or in_step)
+        n_classes, n_networks = len(label_codes.classes), self.method_.n_networks
+        check_outputs(y_pred, n_samples=len(labels), n_classes=n_classes, n_networks=n_networks)
+        labels = labels.to(y_pred.device)
+        if self._run is not None and (training or in_step):
+            return self._run.loss_of_batch(y_pred, labels, X)
+        if training and self.method_.selects_samples:
+            raise RuntimeError(
+                f"a training step outside of fit and partial_fit cannot select samples, which method={self.method!r} "
+                "does. Call partial_fit, or use method='standard'."
+            )
+        of_networks = [super(LECClassifier, self).get_loss(o, labels) for o in per_network(y_pred, self.method_)]
+        return torch.stack(of_networks).mean()
 
     # --- predicting -----------------------------------------------------------------------------------------------
 
@@ -362,13 +526,13 @@ class LECClassifier(
 
         Returns
         -------
-        probabilities : ndarray of shape (n_rows, n_classes)
+        probabilities : ndarray of shape (n_samples, n_classes)
         """
         self.check_is_fitted()
         return super().predict_proba(check_inputs(self, X, reset=False))
 
     def predict(self, X):
-        """Return the most probable label of each row.
+        """Return the most probable label of each sample.
 
         Parameters
         ----------
@@ -376,7 +540,7 @@ class LECClassifier(
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
         """
         codes = self.predict_proba(X).argmax(axis=1)
         classes = vars(self).get("classes_inferred_", self.classes)
@@ -390,6 +554,6 @@ class LECClassifier(
             probabilities = nonlinearity(outputs)
             if probabilities.dtype == torch.bfloat16:  # which NumPy does not have
                 probabilities = probabilities.float()
-            return probabilities.mean(dim=1) if probabilities.ndim == 3 else probabilities
+            return probabilities.mean(dim=1) if self.method_.n_networks > 1 else probabilities
 
         return average_over_networks

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-__all__ = ["MLP", "Committee", "Conv9", "GaussianNoise", "ResNet20"]
+__all__ = ["MLP", "Conv9", "GaussianNoise", "NetworkEnsemble", "ResNet20"]
 
 
 class GaussianNoise(nn.Module):
@@ -197,7 +197,7 @@ class _ResidualBlock(nn.Module):
         return F.relu(shortcut + self.residual(x))
 
 
-class Committee(nn.Module):
+class NetworkEnsemble(nn.Module):
     """Several networks of one architecture as one module: what ``module_`` is for methods with several networks.
 
     Parameters
@@ -206,7 +206,7 @@ class Committee(nn.Module):
 
     Examples
     --------
-    >>> Committee([MLP(4, 3), MLP(4, 3)])(torch.rand(8, 4)).shape
+    >>> NetworkEnsemble([MLP(4, 3), MLP(4, 3)])(torch.rand(8, 4)).shape
     torch.Size([8, 2, 3])
     """
 

@@ -1,31 +1,101 @@
 """The contract between a training method and the estimator, and what all methods share."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from sklearn_lec.selection import KeptRows, small_loss_mask, unanimous
+from sklearn_lec._selection import SampleRecord, small_loss_mask, unanimous
+from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs
 
-__all__ = ["ConsensusMethod", "Method", "Trainer"]
+__all__ = ["Batch", "ConsensusMethod", "Method", "MethodContext", "Selection"]
 
 
-class Trainer(Protocol):
+class Batch:
+    """What a method is shown of some samples before it decides on them. Nothing in it carries a gradient.
+
+    Parameters
+    ----------
+    outputs : sequence of Tensors of shape (n_samples, n_classes)
+        The logits of each voter: pass by pass, and within a pass network by network.
+    labels : int64 Tensor of shape (n_samples,)
+        The given labels as class numbers.
+    samples : int64 Tensor of shape (n_samples,)
+        The numbers of the samples in X as the caller passed it.
+    losses : Tensor of shape (n_voters, n_samples), or callable that returns it
+        Computed when a method asks for it, and not before.
+
+    Attributes
+    ----------
+    losses : Tensor of shape (n_voters, n_samples)
+    probabilities : Tensor of shape (n_voters, n_samples, n_classes)
+    """
+
+    def __init__(self, outputs, labels: Tensor, samples: Tensor, *, losses: Tensor | Callable[[], Tensor]):
+        self.outputs = outputs
+        self.labels = labels
+        self.samples = samples
+        self._losses = losses
+
+    def __len__(self):
+        return len(self.labels)
+
+    @cached_property
+    def losses(self) -> Tensor:
+        """The loss of each sample for each voter, without class weights."""
+        return self._losses() if callable(self._losses) else self._losses
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """The probability of each class for each sample and voter."""
+        return torch.stack([output.detach().softmax(dim=-1) for output in self.outputs])
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a method decides on a batch: the samples to learn from, and what to remember.
+
+    Nothing is remembered before the losses of the batch are known to be finite.
+
+    Parameters
+    ----------
+    mask : bool Tensor of shape (n_samples,) or (n_networks, n_samples), or None
+        The samples that all networks, or each of them, learn from; None for every sample. Held as a matrix with one
+        row or a row for each network.
+    memory : dict from str to Tensor of shape (n_samples, ...)
+        New values of what `Method.sample_memory` declares.
+    """
+
+    mask: Tensor | None = None
+    memory: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.mask is not None and self.mask.dtype != torch.bool:
+            raise TypeError(f"the mask of a Selection must hold booleans, got {self.mask.dtype}.")
+        if self.mask is not None and self.mask.ndim == 1:
+            object.__setattr__(self, "mask", self.mask.unsqueeze(dim=0))
+
+
+class MethodContext(Protocol):
     """What a method may ask of the training under way."""
 
     n_classes: int
     criterion: nn.Module
+    device: torch.device
     last_epoch: int
     """The number of the epoch with which the call to ``fit`` or ``partial_fit`` will end."""
 
     def check_head(self, layer: str | None) -> None:
         """Raise an error if the classifier head cannot be found; `layer` names it, None takes the last linear layer."""
 
-    def hidden_features(self, n_rows: int, *, layer: str | None) -> Iterator[Tensor]:
-        """Yield, in batches, what enters the classifier head for random rows of the training set; finite rows only."""
+    def hidden_features(self, n_samples: int, *, layer: str | None) -> Iterator[Tensor]:
+        """Yield, in batches, the input of the classifier head for random training samples; finite ones only."""
 
     def weights(self) -> dict[str, Tensor]:
         """Return a copy of the network's weights."""
@@ -33,97 +103,126 @@ class Trainer(Protocol):
     def restore(self, weights: dict[str, Tensor]) -> None:
         """Put back weights that `weights` returned."""
 
-    def probabilities_after_standard_training(self) -> np.ndarray:
-        """Train another network of the same kind in the ordinary way, and return its predictions for all rows."""
+    def predictions_of(self, method) -> np.ndarray:
+        """Train another network of the same kind with `method`, and return its probabilities for all samples."""
 
     def record(self, name: str, value: float) -> None:
         """Write a value into the history of the epoch."""
 
 
-class Method:
-    """Decide which rows each network learns from, and on which loss.
+class Method(BaseEstimator):
+    """Decide which samples each network learns from, on which loss, and what to remember of each sample.
 
-    The estimator trains `n_networks` networks side by side. Before every update it hands the method a matrix of losses,
-    voters x rows, and gets back a matrix of booleans, networks x rows; the update then descends on the sum, over the
-    networks, of the loss on the rows that each may keep. A subclass says how many vote, in which set of rows they are
-    compared, and what follows from the vote; or it leaves every row in, as this base class does, and changes the loss.
+    The estimator trains `n_networks` networks side by side. Before every update it shows the method a `Batch`, and
+    gets back a `Selection`. The update then descends on the sum, over the networks, of `loss` on the samples that each
+    may learn from. This base class selects every sample and leaves the loss alone; a subclass changes what it needs.
 
-    Parameters
-    ----------
-    **parameters
-        Values of the estimator's parameters that `parameters` names; each becomes an attribute.
+    A method is a scikit-learn estimator as far as its parameters go: the constructor stores them under their names and
+    does nothing else. A parameter that is None takes the value of the estimator's parameter of the same name, if there
+    is one. What a method remembers of each sample is declared in `sample_memory`. All other attributes that it sets
+    are numbers, text, tensors, or lists and dicts of them: checkpoints and pickles carry them along. Attributes
+    whose names end in an underscore can be read from the fitted classifier, too.
 
     Attributes
     ----------
     epoch : int
         The epoch under way or last finished, counted from 1 over all calls to ``fit`` and ``partial_fit``.
-    kept : KeptRows or None
-        Which rows were learned from; None before the first training.
-    rows_identity : str or None
-        Tells the rows that the record is about from others.
+    record : SampleRecord or None
+        Which samples were selected, and ``record.memory``; None before the first training.
+    data_identity : str or None
+        Tells the samples that the record is about from others.
+
+    Examples
+    --------
+    A method that leaves out what the network contradicts with confidence:
+
+    >>> class Contradicted(Method):
+    ...     n_passes = 1
+    ...     def __init__(self, threshold=0.9):
+    ...         self.threshold = threshold
+    ...     def select(self, batch):
+    ...         confidence, prediction = batch.probabilities.mean(dim=0).max(dim=-1)
+    ...         return Selection((prediction == batch.labels) | (confidence < self.threshold))
+    >>> outputs, labels = torch.tensor([[5.0, 0.0], [0.0, 5.0]]), torch.tensor([0, 0])
+    >>> Contradicted().select(Batch([outputs], labels, torch.arange(2), losses=None)).mask
+    tensor([[ True, False]])
     """
 
-    parameters: tuple[str, ...] = ()
-    """The estimator's parameters that the method uses."""
-    memory: tuple[str, ...] = ("epoch", "rows_identity")
-    """Attributes, beside `kept`, that hold what the method remembers: numbers, tensors, lists or dicts of them."""
+    title = ""
+    """The name in tables and figures; empty for the name of the class."""
     scope = "batch"
-    """Where losses are compared: within each "batch" (Algorithm 1), or within the whole training set, before the
-    "epoch", which then runs over the kept rows alone (Algorithm 2)."""
+    """Where samples are compared: within each "batch" (Algorithm 1), or within the whole training set, before the
+    "epoch", which then runs over the selected samples alone (Algorithm 2)."""
     n_networks = 1
     """How many networks are trained side by side."""
-    keeps_alike = False
-    """Whether all networks learn from the same rows, of which a share `eps` is left out at least."""
-    filters = False
-    """Whether the method leaves rows out, so that it has to compare the losses of rows."""
-    m_must_be_finite = False
-    """Whether `M` networks or passes have to be run, so that an infinite `M` makes no sense."""
+    n_passes = 0
+    """How many forward passes of each network vote in this epoch; 0 selects every sample without asking `select`."""
+    is_past_warmup = True
+    """Whether this epoch counts in the share of epochs that selected a sample."""
+    largest_share = 1.0
+    """The largest share of the samples that can be selected after the warm-up."""
+    needs_outputs = False
+    """Whether `select` looks at outputs or probabilities. Where `scope` is "epoch" they take memory for all samples."""
 
-    def __init__(self, **parameters):
-        vars(self).update(parameters)
-        self.epoch = 0
-        self.kept: KeptRows | None = None
-        self.rows_identity: str | None = None
-
-    @property
-    def filtering(self) -> bool:
-        """Whether this epoch counts in the share of epochs that kept a row."""
-        return True
+    epoch = 0
+    record: SampleRecord | None = None
+    data_identity: str | None = None
 
     @property
-    def n_votes(self) -> int:
-        """How many forward passes of each network vote in this epoch; 0 keeps every row without a vote."""
-        return 0
+    def selects_samples(self) -> bool:
+        """Whether samples may be left out, so that the criterion has to give one loss per sample."""
+        return type(self).select is not Method.select
 
-    def keep(self, losses: Tensor, rows: Tensor) -> Tensor:
-        """Return which rows each network may learn from.
+    @property
+    def same_samples_for_all(self) -> bool:
+        """Whether all networks learn from the same samples."""
+        return self.n_networks == 1
+
+    # --- what a method decides ------------------------------------------------------------------------------------
+
+    def select(self, batch: Batch) -> Selection:
+        """Return which samples each network may learn from, and what to remember of them; without side effects.
 
         Parameters
         ----------
-        losses : Tensor of shape (n_votes * n_networks, n_rows)
-            Pass by pass, network by network, in the order of the networks. They carry no gradient.
-        rows : int64 Tensor of shape (n_rows,)
-            The rows' numbers in X as the caller passed it.
+        batch : Batch
+            A batch of the epoch, or the whole training set where `scope` is "epoch".
 
         Returns
         -------
-        keep : bool Tensor of shape (n_networks, n_rows), or (1, n_rows) if it is the same for all
+        selection : Selection
         """
-        raise NotImplementedError(f"{type(self).__name__} has n_votes > 0, so it must define keep")
+        return Selection()
 
-    def take_back_vote(self) -> None:
-        """Forget what the last call to `keep` said of its rows: some losses turned out not to be finite."""
-
-    def loss(self, criterion: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of one network on the rows that it keeps.
+    def memory_of_bad(self, samples: Tensor) -> dict[str, Tensor]:
+        """Return what to remember of samples that are left out because their loss is NaN or infinite.
 
         Parameters
         ----------
-        criterion : callable (outputs, labels) -> scalar Tensor
-        outputs : Tensor of shape (n_rows, n_classes)
-            Logits.
-        labels : int64 Tensor of shape (n_rows,)
-            Class numbers.
+        samples : int64 Tensor of shape (n_samples,)
+
+        Returns
+        -------
+        memory : dict from str to Tensor of shape (n_samples, ...)
+        """
+        return {}
+
+    def loss(
+        self, criterion: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, labels: Tensor, samples: Tensor
+    ) -> Tensor:
+        """Return the loss of one network on the samples that it learns from.
+
+        Parameters
+        ----------
+        criterion : callable (outputs, targets) -> scalar Tensor
+            Targets are class numbers, or probabilities of shape (n_samples, n_classes) if the criterion takes them.
+            Weights of samples are taken into account.
+        outputs : Tensor of shape (n_samples, n_classes)
+            Logits, with their gradient.
+        labels : int64 Tensor of shape (n_samples,)
+            The given labels as class numbers.
+        samples : int64 Tensor of shape (n_samples,)
+            The numbers of the samples in X.
 
         Returns
         -------
@@ -131,32 +230,72 @@ class Method:
         """
         return criterion(outputs, labels)
 
-    def before_training(self, trainer: Trainer) -> None:
+    def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
+        """Declare what is remembered of each sample: a name, and the value for one sample to begin with.
+
+        Parameters
+        ----------
+        n_classes : int
+
+        Returns
+        -------
+        memory : dict from str to Tensor
+            A scalar tensor for one number per sample, a vector for several. ``record.memory`` then has one more axis
+            in front, for the samples.
+        """
+        return {}
+
+    # --- hooks ----------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise an error that names the parameter, its value, the rule and the fix if one is out of bounds."""
+        check_parameters(self.get_params(deep=False))
+
+    def check_length(self, n_epochs: int) -> None:
+        """Warn if a training of `n_epochs` epochs is over before the method comes into play."""
+        warn_of_too_few_epochs(self.get_params(deep=False), n_epochs)
+
+    def before_training(self, context: MethodContext) -> None:
         """Get ready, before the first epoch of each call to ``fit`` or ``partial_fit``."""
 
-    def after_epoch(self, trainer: Trainer) -> None:
+    def before_epoch(self, context: MethodContext) -> None:
+        """Get ready for the epoch that begins; `epoch` is its number."""
+
+    def after_epoch(self, context: MethodContext) -> None:
         """Look back on the epoch that has just ended."""
 
-    def start(self, n_rows: int, *, training_rows: Tensor | None = None, identity: str = "", device="cpu") -> None:
-        """Forget all rows: the training that follows is on `n_rows` rows that have not been seen before."""
-        self.rows_identity = identity
-        self.kept = KeptRows(n_rows, training_rows=training_rows, device=device)
+    # --- what the engine calls ------------------------------------------------------------------------------------
+
+    def reset(
+        self,
+        n_samples: int,
+        *,
+        n_classes: int,
+        training_samples: Tensor | None = None,
+        identity: str = "",
+        device="cpu",
+    ) -> None:
+        """Forget all samples: the training that follows is on `n_samples` samples that have not been seen before."""
+        self.data_identity = identity
+        self.record = SampleRecord(
+            n_samples, training_samples=training_samples, memory=self.sample_memory(n_classes), device=device
+        )
 
     def begin_epoch(self) -> None:
         """Begin the next epoch."""
         self.epoch += 1
-        self.kept.current.zero_()
+        self.record.current.zero_()
 
     def end_epoch(self) -> int:
-        """Finish the epoch under way and return how many rows it learned from."""
-        return self.kept.close_epoch(filtering=self.filtering)
+        """Finish the epoch under way and return how many samples it learned from."""
+        return self.record.close_epoch(is_past_warmup=self.is_past_warmup)
 
     def state_dict(self) -> dict:
-        """Return all that the method remembers."""
-        state = {"method": type(self).__name__} | {name: getattr(self, name) for name in self.memory}
-        if self.kept is not None:
-            state |= {f"kept.{name}": value for name, value in vars(self.kept).items()}
-        return state
+        """Return all that the method remembers, without its parameters."""
+        state = {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
+        if self.record is not None:
+            state["record"] = dict(vars(self.record))
+        return {"method": type(self).__name__} | state
 
     def load_state_dict(self, state: dict) -> None:
         """Take over a copy of what `state_dict` returned."""
@@ -164,51 +303,63 @@ class Method:
             raise ValueError(
                 f"this is the state of {state['method']}, and cannot be loaded into {type(self).__name__}."
             )
-        state = copy.deepcopy(state)
-        if "kept.counts" in state:
-            counts = state["kept.counts"]
-            self.start(len(counts), device=counts.device)
-            for name in vars(self.kept):
-                setattr(self.kept, name, state[f"kept.{name}"])
-        for name in self.memory:
-            setattr(self, name, state[name])
+        state = copy.deepcopy({name: value for name, value in state.items() if name != "method"})
+        if state.get("record") is not None:
+            record = SampleRecord(0)
+            vars(record).update(state["record"])
+            state["record"] = record
+        for name in vars(self).keys() - self.get_params(deep=False).keys():
+            delattr(self, name)
+        vars(self).update(state)
 
 
 class ConsensusMethod(Method):
-    """Learn from the rows that every voter finds among its small losses: Algorithm 1 of the paper."""
+    """Learn from the samples that every voter finds among its small losses: Algorithm 1 of the paper.
 
-    parameters = ("eps", "M", "T_w")
-    filters = True
-    keeps_alike = True
+    Parameters
+    ----------
+    eps : float in [0, 1) or None, default=None
+    M : int, inf or None, default=None
+    T_w : int or None, default=None
+        All as for `LECClassifier`, from which None takes the value.
+    """
+
+    same_samples_for_all = True
+
+    def __init__(self, *, eps=None, M=None, T_w=None):
+        self.eps = eps
+        self.M = M
+        self.T_w = T_w
 
     @property
-    def filtering(self) -> bool:
-        """Whether the warming-up is over."""
+    def is_past_warmup(self) -> bool:
+        """Whether the warm-up is over."""
         return self.epoch > self.T_w
 
     @property
-    def n_votes(self) -> int:
-        """One pass per network, once the warming-up is over."""
-        return int(self.filtering)
+    def n_passes(self) -> int:
+        """One pass per network, once the warm-up is over."""
+        return int(self.is_past_warmup)
 
-    def keep(self, losses: Tensor, rows: Tensor) -> Tensor:
-        """Keep for every network the rows on which the voters agree, and every row during warming-up."""
-        agreed = self.agreement(small_loss_mask(losses, eps=self.eps), rows)
-        if not self.filtering:
-            agreed = torch.ones_like(agreed)
-        return agreed.unsqueeze(dim=0)
+    @property
+    def largest_share(self) -> float:
+        """All but a share of `eps`."""
+        return 1 - self.eps
 
-    def agreement(self, votes: Tensor, rows: Tensor) -> Tensor:
-        """Return the rows that pass.
+    def select(self, batch: Batch) -> Selection:
+        """Select for every network the samples on which the voters agree."""
+        return Selection(self.consensus(small_loss_mask(batch.losses, eps=self.eps)))
+
+    def consensus(self, votes: Tensor) -> Tensor:
+        """Return the samples on which the voters agree.
 
         Parameters
         ----------
-        votes : bool Tensor of shape (n_voters, n_rows)
+        votes : bool Tensor of shape (n_voters, n_samples)
             Which losses each voter finds small.
-        rows : int64 Tensor of shape (n_rows,)
 
         Returns
         -------
-        agreed : bool Tensor of shape (n_rows,)
+        agreed : bool Tensor of shape (n_samples,)
         """
         return unanimous(votes)

@@ -1,26 +1,32 @@
-"""Co-teaching: two networks, each of which learns from the rows that the other one picks."""
+"""Co-teaching: two networks, each of which learns from the samples that the other one selects."""
 
-from torch import Tensor
-
-from sklearn_lec.methods.base import Method
-from sklearn_lec.selection import small_loss_mask
+from sklearn_lec._selection import small_loss_mask
+from sklearn_lec.methods.base import Batch, Method, Selection
 
 __all__ = ["CoTeaching"]
 
 
 class CoTeaching(Method):
-    """Learn from the other network's small-loss rows, the kept share falling from 1 to ``1 - eps``.
+    """Learn from the other network's small-loss samples, whose share falls from 1 to ``1 - eps``.
 
-    What counts as kept, in ``clean_mask_`` and in the history, is what both networks learned from.
+    What counts as selected, in ``clean_mask_`` and in the history, is what both networks learned from.
+
+    Parameters
+    ----------
+    eps, T_k : as for `LECClassifier`, from which None takes the value
 
     References
     ----------
     B. Han et al., "Co-teaching: Robust training of deep neural networks with extremely noisy labels", NeurIPS 2018.
     """
 
-    parameters = ("eps", "T_k")
+    title = "Co-teaching"
     n_networks = 2
-    filters = True
+    n_passes = 1
+
+    def __init__(self, *, eps=None, T_k=None):
+        self.eps = eps
+        self.T_k = T_k
 
     @property
     def share_left_out(self) -> float:
@@ -28,15 +34,10 @@ class CoTeaching(Method):
         return self.eps * min(1.0, (self.epoch - 1) / (self.T_k - 1)) if self.T_k > 1 else self.eps
 
     @property
-    def filtering(self) -> bool:
+    def is_past_warmup(self) -> bool:
         """Whether anything is left out in this epoch."""
         return self.share_left_out > 0
 
-    @property
-    def n_votes(self) -> int:
-        """One pass per network."""
-        return 1
-
-    def keep(self, losses: Tensor, rows: Tensor) -> Tensor:
-        """Keep for each network what the other one finds among its small losses."""
-        return small_loss_mask(losses, eps=self.share_left_out).flip(0)
+    def select(self, batch: Batch) -> Selection:
+        """Select for each network what the other one finds among its small losses."""
+        return Selection(small_loss_mask(batch.losses, eps=self.share_left_out).flip(0))

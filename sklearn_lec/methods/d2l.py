@@ -1,4 +1,4 @@
-"""D2L: stop believing the labels when the network's inner representation starts to become more complex."""
+"""D2L: trust the labels less when the network's inner representation starts to become more complex."""
 
 import math
 
@@ -6,77 +6,91 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sklearn_lec.methods.base import Method, Trainer
+from sklearn_lec.methods.base import Method, MethodContext
 
 __all__ = ["D2L", "is_turning_point", "local_intrinsic_dimensionality", "weight_of_labels"]
 
-N_ROWS = 1280
-"""Rows over which the local intrinsic dimensionality is averaged in each epoch."""
+N_SAMPLES = 1280
+"""Samples over which the local intrinsic dimensionality is averaged in each epoch."""
 N_NEIGHBORS = 20
 
 
 class D2L(Method):
-    """Learn from every row, after the turning point with targets that mix label and prediction.
+    """Learn from every sample, after the turning point with targets that mix label and prediction.
 
     The local intrinsic dimensionality (LID) of what enters the classifier head falls while the network learns patterns
-    and rises when it starts to learn labels by heart. At that point the network goes back to the epoch before, and the
+    and rises when it starts to memorize labels. At that point the network goes back to the epoch before, and the
     weight of the given labels falls from then on.
+
+    Parameters
+    ----------
+    W, lid_layer : as for `LECClassifier`, from which None takes the value
+
+    Attributes
+    ----------
+    lid_history_ : list of float
+        The LID in each epoch.
+    turning_epoch_ : int or None
+        The epoch whose LID rose; None if there was none.
 
     References
     ----------
     X. Ma et al., "Dimensionality-driven learning with noisy labels", ICML 2018.
     """
 
-    parameters = ("W", "lid_layer")
-    memory = (*Method.memory, "lids", "turning_epoch", "weights_before", "label_weight")
+    title = "D2L"
+    turning_epoch_: int | None = None
+    weights_before: dict[str, Tensor] | None = None
+    """The weights after the last epoch, until the turning point."""
+    label_weight = 1.0
+    """How much the given labels count against the predictions."""
 
-    def __init__(self, **parameters):
-        super().__init__(**parameters)
-        self.lids: list[float] = []
-        self.turning_epoch: int | None = None
-        self.weights_before: dict[str, Tensor] | None = None
-        self.label_weight = 1.0
+    def __init__(self, *, W=None, lid_layer=None):
+        self.W = W
+        self.lid_layer = lid_layer
 
-    def before_training(self, trainer: Trainer) -> None:
+    def before_training(self, context: MethodContext) -> None:
         """Find the classifier head, whose input is measured."""
-        trainer.check_head(self.lid_layer)
+        self.lid_history_ = vars(self).get("lid_history_", [])
+        context.check_head(self.lid_layer)
 
-    def loss(self, criterion, outputs: Tensor, labels: Tensor) -> Tensor:
+    def loss(self, criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
         """Return the loss against the label and against the network's own prediction, weighted."""
         loss = criterion(outputs, labels)
         if self.label_weight < 1:
             loss = self.label_weight * loss + (1 - self.label_weight) * criterion(outputs, outputs.argmax(dim=-1))
         return loss
 
-    def after_epoch(self, trainer: Trainer) -> None:
+    def after_epoch(self, context: MethodContext) -> None:
         """Measure the LID, go back by an epoch at the turning point, and set the weight of the labels."""
-        batches = trainer.hidden_features(N_ROWS, layer=self.lid_layer)
-        self.lids.append(torch.cat([local_intrinsic_dimensionality(batch) for batch in batches]).nanmean().item())
-        trainer.record("lid", self.lids[-1])
-        if self.turning_epoch is None and is_turning_point(self.lids, window=self.W):
-            self.turning_epoch = self.epoch
-            trainer.restore(self.weights_before)  # the weights alone, as in the authors' code; Adam's moments stay
-        if self.turning_epoch is None:
-            self.weights_before = trainer.weights()
+        batches = context.hidden_features(N_SAMPLES, layer=self.lid_layer)
+        lid = torch.cat([local_intrinsic_dimensionality(batch) for batch in batches]).nanmean().item()
+        self.lid_history_ = [*self.lid_history_, lid]
+        context.record("lid", lid)
+        if self.turning_epoch_ is None and is_turning_point(self.lid_history_, window=self.W):
+            self.turning_epoch_ = self.epoch
+            context.restore(self.weights_before)  # the weights alone, as in the authors' code; Adam's moments stay
+        if self.turning_epoch_ is None:
+            self.weights_before = context.weights()
         else:
             self.weights_before = None
-            self.label_weight = weight_of_labels(self.lids, progress=self.epoch / trainer.last_epoch)
+            self.label_weight = weight_of_labels(self.lid_history_, progress=self.epoch / context.last_epoch)
 
 
 def local_intrinsic_dimensionality(features: Tensor, *, n_neighbors: int = N_NEIGHBORS) -> Tensor:
-    """Return the maximum-likelihood estimate of the local intrinsic dimensionality at each row.
+    """Return the maximum-likelihood estimate of the local intrinsic dimensionality at each sample.
 
     Parameters
     ----------
-    features : Tensor of shape (n_rows, n_features)
+    features : Tensor of shape (n_samples, n_features)
     n_neighbors : int, default=20
-        Nearest neighbours, within the rows given, that the estimate rests on; fewer if there are not as many.
+        Nearest neighbors, among the samples given, that the estimate rests on; fewer if there are not as many.
 
     Returns
     -------
-    lid : Tensor of shape (n_rows,)
-        ``-k / sum(log(r_i / r_k))`` over the distances r_1 to r_k of the k nearest neighbours; NaN where that is not
-        defined, because the row coincides with others, or they are all equally far away.
+    lid : Tensor of shape (n_samples,)
+        ``-k / sum(log(r_i / r_k))`` over the distances r_1 to r_k of the k nearest neighbors; NaN where that is not
+        defined, because the sample coincides with others, or they are all equally far away.
 
     Examples
     --------
@@ -86,7 +100,7 @@ def local_intrinsic_dimensionality(features: Tensor, *, n_neighbors: int = N_NEI
     """
     n_neighbors = min(n_neighbors, len(features) - 1)
     distances = torch.cdist(features, features, compute_mode="donot_use_mm_for_euclid_dist")
-    nearest = distances.topk(n_neighbors + 1, largest=False).values[:, 1:]  # the nearest one is the row itself
+    nearest = distances.topk(n_neighbors + 1, largest=False).values[:, 1:]  # the nearest one is the sample itself
     log_ratios = (nearest / nearest[:, -1:]).log().sum(dim=1)
     defined = log_ratios.isfinite() & (log_ratios < 0)
     return (-n_neighbors / log_ratios).where(defined, math.nan)
@@ -103,7 +117,7 @@ def is_turning_point(lids: list[float], *, window: int) -> bool:
     if len(lids) <= window:
         return False
     before = lids[-window - 1 : -1]
-    # Where the LID is not defined it is NaN, than which nothing is greater.
+    # Where the LID is not defined it is NaN, and every comparison with NaN is False.
     return bool(lids[-1] > np.mean(before) + 2 * np.std(before))
 
 

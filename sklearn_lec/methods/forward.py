@@ -6,71 +6,92 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sklearn_lec.methods.base import Method, Trainer
-from sklearn_lec.shares import check_corruption_matrix, decimal_fraction
+from sklearn_lec._selection import decimal_fraction
+from sklearn_lec._validation import check_corruption_matrix
+from sklearn_lec.methods.base import Method, MethodContext
 
 __all__ = ["Forward", "estimate_corruption_matrix"]
 
 
 class Forward(Method):
-    """Learn from every row, on ``-log((C^T p)[y])`` in place of ``-log p[y]``.
+    """Learn from every sample, on ``-log((C^T p)[y])`` in place of ``-log p[y]``.
 
-    The corruption matrix C is given, or is read off the predictions of a network that is trained on all rows first.
+    The corruption matrix C is given, or is estimated from the predictions of a network that is trained on all samples
+    first.
+
+    Parameters
+    ----------
+    corruption_matrix, percentile : as for `LECClassifier`, from which None takes the value
+
+    Attributes
+    ----------
+    corruption_matrix_ : ndarray of shape (n_classes, n_classes)
+        The corruption matrix in use, true classes in rows.
 
     References
     ----------
     G. Patrini et al., "Making deep neural networks robust to label noise: a loss correction approach", CVPR 2017.
     """
 
-    parameters = ("corruption_matrix", "percentile")
-    memory = (*Method.memory, "matrix", "estimated_at")
+    title = "Forward"
     matrix: Tensor | None = None
-    """The corruption matrix in use, true classes in rows; shape (n_classes, n_classes)."""
+    """The corruption matrix in use, on the network's device."""
     estimated_at: float | None = None
     """The percentile at which the matrix was estimated; None if it was given."""
 
-    def before_training(self, trainer: Trainer) -> None:
+    def __init__(self, *, corruption_matrix=None, percentile=None):
+        self.corruption_matrix = corruption_matrix
+        self.percentile = percentile
+
+    @property
+    def corruption_matrix_(self) -> np.ndarray:
+        """The corruption matrix in use."""
+        if self.matrix is None:
+            raise AttributeError("there is no corruption matrix before the first training")
+        return self.matrix.cpu().numpy()
+
+    def before_training(self, context: MethodContext) -> None:
         """Check the corruption matrix, or estimate it if there is none."""
-        if not isinstance(trainer.criterion, nn.CrossEntropyLoss):
+        if not isinstance(context.criterion, nn.CrossEntropyLoss):
             raise TypeError(
                 "method='forward' corrects the cross-entropy of logits, but the criterion is "
-                f"{type(trainer.criterion).__name__}. Leave criterion at torch.nn.CrossEntropyLoss, and let the module "
+                f"{type(context.criterion).__name__}. Leave criterion at torch.nn.CrossEntropyLoss, and let the module "
                 "return logits."
             )
         if self.corruption_matrix is not None:
-            matrix = check_corruption_matrix(self.corruption_matrix, n_classes=trainer.n_classes)
-            self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32), None
-        elif self.estimated_at != self.percentile:
-            probabilities = trainer.probabilities_after_standard_training()
+            matrix, percentile = check_corruption_matrix(self.corruption_matrix, n_classes=context.n_classes), None
+        elif self.estimated_at == self.percentile:
+            return
+        else:
+            probabilities, percentile = context.predictions_of("standard"), float(self.percentile)
             matrix = estimate_corruption_matrix(probabilities, percentile=self.percentile)
-            self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32), float(self.percentile)
+        self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32, device=context.device), percentile
 
-    def loss(self, criterion, outputs: Tensor, labels: Tensor) -> Tensor:
+    def loss(self, criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
-        self.matrix = self.matrix.to(outputs)
-        log_matrix = self.matrix.log().clamp(min=-1e4)  # finite, for a label that no class ever gets
+        log_matrix = self.matrix.to(outputs).log().clamp(min=-1e4)  # finite, for a label that no class ever gets
         # Logarithms of probabilities are logits: their softmax is the probabilities again. Sums are taken among
         # logarithms, where a network that is very sure of itself still has a gradient.
         noisy = (outputs.log_softmax(dim=-1).unsqueeze(dim=2) + log_matrix).logsumexp(dim=1)
         return criterion(noisy, labels)
 
-    def start(self, n_rows: int, **record) -> None:
-        """Forget all rows, and what was read off the predictions for them."""
-        super().start(n_rows, **record)
+    def reset(self, n_samples: int, **record) -> None:
+        """Forget all samples, and the matrix that was estimated from the predictions for them."""
+        super().reset(n_samples, **record)
         self.matrix = self.estimated_at = None
 
 
 def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) -> np.ndarray:
-    """Read the corruption matrix off the predictions of a network that was trained on noisy labels.
+    """Estimate the corruption matrix from the predictions of a network that was trained on noisy labels.
 
-    Where a row surely belongs to a class, the network predicts how that class is labelled. A row that has a high
-    probability of the class, without being an outlier, is taken for such a row.
+    Where a sample surely belongs to a class, the network predicts how that class is labelled. A sample that has a high
+    probability of the class, without being an outlier, is taken for such a sample.
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n_rows, n_classes)
+    probabilities : ndarray of shape (n_samples, n_classes)
     percentile : float in [0, 100]
-        Where among the probabilities of a class the row stands that is read off; 100 is the largest.
+        For each class, the sample is taken whose probability of the class is at this percentile; 100 is the largest.
 
     Returns
     -------
@@ -86,9 +107,9 @@ def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) 
     probabilities = probabilities[np.isfinite(probabilities).all(axis=1)]
     if len(probabilities) == 0:
         raise ValueError(
-            "the standard network that is trained first predicts NaN for every row. Lower lr, scale X, or pass "
+            "the standard network that is trained first predicts NaN for every sample. Lower lr, scale X, or pass "
             "corruption_matrix."
         )
     position = math.floor(decimal_fraction(percentile / 100) * (len(probabilities) - 1))
-    typical_rows = np.argsort(probabilities, axis=0, kind="stable")[position]
-    return probabilities[typical_rows]
+    typical = np.argsort(probabilities, axis=0, kind="stable")[position]
+    return probabilities[typical]

@@ -1,16 +1,27 @@
-"""LSEC: M stochastic passes of one network agree on the rows it learns from."""
+"""LSEC: M stochastic passes of one network agree on the samples it learns from."""
 
 from sklearn_lec.methods.base import ConsensusMethod
+from sklearn_lec.methods.parameters import check_voters_are_finite
 
 __all__ = ["LSEC"]
 
 
 class LSEC(ConsensusMethod):
-    """Self-ensemble consensus (Algorithm A2): dropout and noise layers make each of `M` passes another voter."""
+    """Self-ensemble consensus (Algorithm A2): dropout and noise layers make each of `M` passes another voter.
 
-    m_must_be_finite = True
+    Parameters
+    ----------
+    eps, M, T_w : as for `LECClassifier`, from which None takes the value
+    """
+
+    title = "LSEC"
+
+    def check(self) -> None:
+        """Raise an error if a parameter is out of bounds, or `M` is infinite."""
+        super().check()
+        check_voters_are_finite(self.M, title=self.title)
 
     @property
-    def n_votes(self) -> int:
-        """`M` passes, once the warming-up is over."""
-        return int(self.M) if self.filtering else 0
+    def n_passes(self) -> int:
+        """`M` passes, once the warm-up is over."""
+        return int(self.M) if self.is_past_warmup else 0

@@ -1,46 +1,36 @@
-"""LTEC: the network of the current epoch and those of the epochs before agree on the rows."""
+"""LTEC: the network of the current epoch and those of the epochs before agree on the samples."""
 
+import torch
 from torch import Tensor
 
-from sklearn_lec.methods.base import ConsensusMethod
-from sklearn_lec.selection import TemporalConsensus, unanimous
+from sklearn_lec._selection import small_loss_mask, temporal_consensus, unanimous
+from sklearn_lec.methods.base import Batch, ConsensusMethod, Selection
 
 __all__ = ["LTEC"]
 
 
 class LTEC(ConsensusMethod):
-    """Temporal-ensemble consensus (Algorithm A3): small losses in each of the last `M` epochs."""
+    """Temporal-ensemble consensus (Algorithm A3): small losses in each of the last `M` epochs.
 
-    consensus: TemporalConsensus | None = None
+    Parameters
+    ----------
+    eps, M, T_w : as for `LECClassifier`, from which None takes the value
+    """
 
-    @property
-    def n_votes(self) -> int:
-        """One pass in every epoch: small-loss rows are collected during warming-up too."""
-        return 1
+    title = "LTEC"
+    n_passes = 1  # in every epoch: small losses are collected during the warm-up, too
 
-    def agreement(self, votes: Tensor, rows: Tensor) -> Tensor:
-        """Return the rows in the current set and in those of the ``M - 1`` epochs before."""
-        in_batches = self.scope == "batch"
-        return self.consensus.update(unanimous(votes), rows, epoch=self.epoch, M=self.M, can_be_taken_back=in_batches)
+    def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
+        """Remember the last epoch in which a sample's loss was not small; 0 for never."""
+        return {"last_miss": torch.tensor(0, dtype=torch.int32)}
 
-    def take_back_vote(self) -> None:
-        """Forget what the last vote said of its rows."""
-        self.consensus.take_back()
+    def select(self, batch: Batch) -> Selection:
+        """Select the samples in the current set and in those of the ``M - 1`` epochs before; all during the warm-up."""
+        small = unanimous(small_loss_mask(batch.losses, eps=self.eps))
+        last_miss = self.record.memory["last_miss"][batch.samples]
+        agreed, last_miss = temporal_consensus(small, last_miss, epoch=self.epoch, M=self.M)
+        return Selection(agreed if self.is_past_warmup else None, {"last_miss": last_miss})
 
-    def start(self, n_rows: int, **record) -> None:
-        """Forget all rows, their streaks included."""
-        super().start(n_rows, **record)
-        self.consensus = TemporalConsensus(n_rows, device=self.kept.counts.device)
-
-    def state_dict(self) -> dict:
-        """Return all that the method remembers, the streaks included."""
-        state = super().state_dict()
-        if self.consensus is not None:
-            state["consensus.last_miss"] = self.consensus.last_miss
-        return state
-
-    def load_state_dict(self, state: dict) -> None:
-        """Take over what `state_dict` returned."""
-        super().load_state_dict(state)
-        if "consensus.last_miss" in state:
-            self.consensus.last_miss = state["consensus.last_miss"]
+    def memory_of_bad(self, samples: Tensor) -> dict[str, Tensor]:
+        """Count a loss that is NaN or infinite as one that is not small."""
+        return {"last_miss": torch.full_like(samples, self.epoch, dtype=torch.int32)}

@@ -9,16 +9,21 @@ class LTECFull(LTEC):
     """Temporal-ensemble consensus within the full set (Algorithm A4), collected from the second epoch on.
 
     Losses are those of the network in evaluation mode.
+
+    Parameters
+    ----------
+    eps, M, T_w : as for `LECClassifier`, from which None takes the value
     """
 
+    title = "LTEC-full"
     scope = "epoch"
 
     @property
-    def filtering(self) -> bool:
-        """Whether the warming-up is over, which takes the first epoch at the least."""
+    def is_past_warmup(self) -> bool:
+        """Whether the warm-up is over, which takes the first epoch at least."""
         return self.epoch > max(self.T_w, 1)
 
     @property
-    def n_votes(self) -> int:
-        """One pass over the training set, which the untrained network of the first epoch is spared."""
+    def n_passes(self) -> int:
+        """One pass over the training set; none in the first epoch, whose network has not been trained yet."""
         return int(self.epoch > 1)

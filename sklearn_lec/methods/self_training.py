@@ -1,4 +1,4 @@
-"""Self-training: a network learns from its own small-loss rows."""
+"""Self-training: a network learns from its own small-loss samples."""
 
 from sklearn_lec.methods.base import ConsensusMethod
 
@@ -6,9 +6,17 @@ __all__ = ["SelfTraining"]
 
 
 class SelfTraining(ConsensusMethod):
-    """Learn from the small-loss rows of the current batch; one network, one vote.
+    """Learn from the small-loss samples of the current batch; one network, one vote.
 
     This is any of the three LECs with ``M = 1`` (Section 4.2 of the paper).
+
+    Parameters
+    ----------
+    eps, T_w : as for `LECClassifier`, from which None takes the value
     """
 
-    parameters = ("eps", "T_w")
+    title = "Self-training"
+
+    def __init__(self, *, eps=None, T_w=None):
+        self.eps = eps
+        self.T_w = T_w

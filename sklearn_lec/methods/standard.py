@@ -1,4 +1,4 @@
-"""Standard: ordinary training on every row, the yardstick."""
+"""Standard: ordinary training on every sample, the baseline."""
 
 from sklearn_lec.methods.base import Method
 
@@ -6,4 +6,6 @@ __all__ = ["Standard"]
 
 
 class Standard(Method):
-    """Learn from every row in every epoch."""
+    """Learn from every sample in every epoch."""
+
+    title = "Standard"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sklearn_lec._selection import decimal_fraction
 from sklearn_lec.noise.base import LabelNoise
-from sklearn_lec.shares import decimal_fraction
 
 __all__ = ["AsymmetricNoise"]
 

@@ -9,8 +9,8 @@ from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_lec.shares import check_eps, decimal_fraction
-from sklearn_lec.validation import check_classes, check_labels
+from sklearn_lec._selection import decimal_fraction
+from sklearn_lec._validation import check_classes, check_eps, check_labels
 
 __all__ = ["LabelNoise", "corruption_matrix", "n_noisy_rows", "row_count"]
 

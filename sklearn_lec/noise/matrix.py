@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from sklearn_lec._validation import check_corruption_matrix
 from sklearn_lec.noise.base import LabelNoise
-from sklearn_lec.shares import check_corruption_matrix
 
 __all__ = ["MatrixNoise"]
 

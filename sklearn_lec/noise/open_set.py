@@ -8,9 +8,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from sklearn_lec._validation import check_classes, check_eps, check_labels
 from sklearn_lec.noise.base import n_noisy_rows, row_count
-from sklearn_lec.shares import check_eps
-from sklearn_lec.validation import check_classes, check_labels
 
 __all__ = ["OpenSetNoise"]
 

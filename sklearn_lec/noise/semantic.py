@@ -8,10 +8,9 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
+from sklearn_lec._validation import check_classes, check_eps, check_labels
 from sklearn_lec.classifier import LECClassifier
 from sklearn_lec.noise.base import corruption_matrix, n_noisy_rows, row_count
-from sklearn_lec.shares import check_eps
-from sklearn_lec.validation import check_classes, check_labels
 
 __all__ = ["SemanticNoise", "uncertainty"]
 

@@ -1,4 +1,4 @@
-"""Switches that are turned for a moment: batch norm without its memory, one loss per row."""
+"""Questions to torch modules, and settings of theirs that are changed for the length of a block."""
 
 from contextlib import contextmanager, nullcontext
 
@@ -12,8 +12,8 @@ __all__ = [
     "class_weights",
     "has_convolutions",
     "label_to_ignore",
-    "mend_batchnorm",
-    "one_loss_per_row",
+    "one_loss_per_sample",
+    "reset_broken_batchnorm",
     "untracked_batchnorm",
 ]
 
@@ -37,8 +37,8 @@ def batchnorm_in_evaluation(module: nn.Module):
 
 
 @contextmanager
-def one_loss_per_row(criterion: nn.Module, *, weigh_classes: bool = False):
-    """Let the criterion return one loss per row.
+def one_loss_per_sample(criterion: nn.Module, *, weigh_classes: bool = False):
+    """Let the criterion return one loss per sample.
 
     Class weights say how much a class counts in the update. Where losses are compared to tell right labels from wrong
     ones they are switched off, as an up-weighted class would be left out first.
@@ -57,20 +57,20 @@ def class_weights(criterion: nn.Module) -> Tensor | None:
 
 
 def label_to_ignore(criterion: nn.Module) -> int | None:
-    """Return the label with which the criterion can be told to pass over a row; None if it knows none."""
+    """Return the label with which the criterion can be told to ignore a sample; None if it knows none."""
     knows_one = type(criterion) in (nn.CrossEntropyLoss, nn.NLLLoss) and criterion.ignore_index < 0
     return criterion.ignore_index if knows_one else None
 
 
-def mend_batchnorm(module: nn.Module) -> None:
-    """Start running statistics afresh where a batch that was not finite has spoilt them."""
+def reset_broken_batchnorm(module: nn.Module) -> None:
+    """Reset running statistics that a batch with NaN or infinite values has made useless."""
     for layer in _batchnorm_layers(module):
         if layer.running_mean is not None and not (layer.running_mean + layer.running_var).isfinite().all():
             layer.reset_running_stats()
 
 
 def has_convolutions(module: nn.Module) -> bool:
-    """Return whether a network is one of those whose time goes into its rows, and hardly into calls and updates."""
+    """Return whether a network has a convolutional layer."""
     return any(isinstance(layer, _ConvNd) for layer in module.modules())
 
 
@@ -80,6 +80,7 @@ def _batchnorm_layers(module):
 
 @contextmanager
 def _attribute_of_all(modules, name, value):
+    """Set an attribute of several modules, and put the old values back at the end of the block."""
     before = [getattr(module, name) for module in modules]
     try:
         for module in modules:

@@ -1,4 +1,8 @@
-"""From rows to batches that know their row numbers, with whole-batch indexing for data in memory."""
+"""From samples to batches that carry their sample numbers, with whole-batch indexing for data in memory.
+
+Two kinds of numbers occur. A *position* counts within the data set at hand, which may be a Subset. A *sample number*
+counts within X as the caller passed it; masks and records go by it. `sample_numbers` leads from the one to the other.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -20,52 +24,50 @@ from torch.utils.data import (
 )
 
 __all__ = [
-    "Batch",
-    "NumberedBatches",
-    "NumberedRows",
-    "PositionBatches",
+    "ArrayBatchSampler",
+    "IndexedBatch",
+    "IndexedDataset",
+    "IndexedLoader",
     "arrays_in_memory",
-    "finite_rows",
-    "innermost",
-    "matching",
-    "module_arguments",
-    "numbered_batches",
-    "row_shape",
-    "rows_within",
+    "finite_samples",
+    "indexed_loader",
+    "reference_parameter",
+    "sample_numbers",
     "take",
-    "typical_parameter",
+    "to_like",
+    "without_subsets",
 ]
 
 
-class Batch(tuple):
-    """A batch ``(X, y)`` that also has the rows' numbers.
+class IndexedBatch(tuple):
+    """A batch ``(X, y)`` that also has the numbers of its samples.
 
-    They stand beside the pair and not in it, because skorch's callbacks unpack a batch into exactly two.
+    They are an attribute and not a part of the pair, because skorch's callbacks unpack a batch into exactly two.
     """
 
-    rows: torch.Tensor
+    samples: torch.Tensor
 
-    def __new__(cls, X, y, rows):
-        """Make the pair ``(X, y)`` and put `rows` beside it."""
+    def __new__(cls, X, y, samples):
+        """Make the pair ``(X, y)`` with the attribute `samples`."""
         batch = super().__new__(cls, (X, y))
-        batch.rows = rows
+        batch.samples = samples
         return batch
 
 
-class NumberedRows(Dataset):
-    """Fetch whole batches of a data set, each with its row numbers.
+class IndexedDataset(Dataset):
+    """Fetch whole batches of a data set, each with its sample numbers.
 
     Parameters
     ----------
     dataset : torch Dataset
         Yields pairs (x, y).
-    rows : int array of shape (len(dataset),) or None, default=None
-        The number of each row; None counts from 0.
+    numbers : int array of shape (len(dataset),) or None, default=None
+        The number of each sample; None counts from 0.
     collate_fn : callable or None, default=None
         Makes a batch of a list of samples. If None, data in memory is indexed by whole batches, without a call per
-        row, and other data goes through torch's own collate function.
+        sample, and other data goes through torch's own collate function.
     arrays : tuple (X, y) or None, default=None
-        Stand in for the arrays that the innermost data set holds: the same rows, on another device.
+        Used in place of the arrays that the data set holds: the same samples, on another device.
 
     Notes
     -----
@@ -76,17 +78,17 @@ class NumberedRows(Dataset):
         self,
         dataset: Dataset,
         *,
-        rows: np.ndarray | None = None,
+        numbers: np.ndarray | None = None,
         collate_fn: Callable | None = None,
         arrays: tuple | None = None,
     ):
         self.dataset = dataset
-        self.rows = np.arange(len(dataset)) if rows is None else rows
+        self.numbers = np.arange(len(dataset)) if numbers is None else numbers
         self.collate_fn = collate_fn or default_collate
         self.positions = None
         self.arrays = None
         if collate_fn is None:
-            source, self.positions = innermost(dataset)
+            source, self.positions = without_subsets(dataset)
             self.arrays = arrays_in_memory(source) if arrays is None else arrays
 
     def __len__(self):
@@ -102,7 +104,7 @@ class NumberedRows(Dataset):
             y = torch.zeros(len(at)) if y is None else y
         else:
             X, y = unpack_data(self.collate_fn(self._samples(positions)))
-        return torch.from_numpy(self.rows[at]), X, _numeric_as_tensor(y)
+        return torch.from_numpy(self.numbers[at]), X, _numeric_as_tensor(y)
 
     def _samples(self, positions):
         positions = np.asarray(positions).tolist()  # a data set of the user's counts on plain numbers
@@ -114,16 +116,16 @@ class NumberedRows(Dataset):
         try:
             return self.dataset[position]
         except Exception as error:
-            error.add_note(f"This was row {self.rows[position]} of X.")
+            error.add_note(f"This was sample {self.numbers[position]} of X.")
             raise
 
 
-class NumberedBatches:
-    """Iterate over a loader of `NumberedRows`, giving each batch the form that skorch knows.
+class IndexedLoader:
+    """Iterate over a loader of `IndexedDataset`, giving each batch the form that skorch knows.
 
     Parameters
     ----------
-    loader : iterable of (rows, X, y)
+    loader : iterable of (samples, X, y)
     """
 
     def __init__(self, loader):
@@ -132,18 +134,18 @@ class NumberedBatches:
     def __len__(self) -> int:
         return len(self.loader)
 
-    def __iter__(self) -> Iterator[Batch]:
-        for rows, X, y in self.loader:
-            yield Batch(X, y, rows)
+    def __iter__(self) -> Iterator[IndexedBatch]:
+        for samples, X, y in self.loader:
+            yield IndexedBatch(X, y, samples)
 
     @property
     def dataset(self) -> Dataset:
-        """The data set that is iterated over, without its row numbers."""
+        """The data set that is iterated over, without its sample numbers."""
         return self.loader.dataset.dataset
 
 
-class PositionBatches(BatchSampler):
-    """Cut the order in which a sampler goes through the rows into arrays of positions, not into lists of numbers."""
+class ArrayBatchSampler(BatchSampler):
+    """Cut the order of a sampler into arrays of positions, which are faster to index with than lists."""
 
     def __init__(self, sampler: Sampler[int], batch_size: int, *, drop_last: bool):
         super().__init__(sampler, batch_size, drop_last)
@@ -154,25 +156,25 @@ class PositionBatches(BatchSampler):
             yield order[number * self.batch_size : (number + 1) * self.batch_size]
 
 
-def numbered_batches(
-    dataset: Dataset, loader_class: Callable, *, rows: np.ndarray | None, arrays: tuple | None = None, **arguments
-):
-    """Return an iterator over the batches of a data set that know their row numbers.
+def indexed_loader(
+    dataset: Dataset, loader_class: Callable, *, numbers: np.ndarray | None, arrays: tuple | None = None, **arguments
+) -> IndexedLoader:
+    """Return an iterator over the batches of a data set that carry their sample numbers.
 
     Parameters
     ----------
     dataset : torch Dataset
     loader_class : DataLoader or a subclass
-    rows : int array of shape (len(dataset),) or None
+    numbers : int array of shape (len(dataset),) or None
     arrays : tuple (X, y) or None, default=None
-        As for `NumberedRows`.
+        As for `IndexedDataset`.
     **arguments
         Those of the loader. A sampler excludes ``shuffle``, and a batch sampler ``batch_size`` too; a batch size of
-        -1 means all rows.
+        -1 means all samples.
 
     Returns
     -------
-    batches : NumberedBatches
+    batches : IndexedLoader
     """
     has_sampler = arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None
     if has_sampler:
@@ -187,13 +189,13 @@ def numbered_batches(
             RandomSampler(dataset, generator=arguments.get("generator")) if shuffled else SequentialSampler(dataset)
         )
         size, drop_last = arguments.pop("batch_size"), arguments.pop("drop_last", False)
-        arguments["batch_sampler"] = PositionBatches(sampler, size, drop_last=drop_last)
-    numbered = NumberedRows(dataset, rows=rows, collate_fn=arguments.pop("collate_fn", None), arrays=arrays)
-    return NumberedBatches(loader_class(numbered, collate_fn=_as_is, **arguments))
+        arguments["batch_sampler"] = ArrayBatchSampler(sampler, size, drop_last=drop_last)
+    numbered = IndexedDataset(dataset, numbers=numbers, collate_fn=arguments.pop("collate_fn", None), arrays=arrays)
+    return IndexedLoader(loader_class(numbered, collate_fn=_as_is, **arguments))
 
 
 def take(data, at):
-    """Return the rows `at` of an array, a tensor, or a dict, list or tuple of those.
+    """Return the samples `at` of an array, a tensor, or a dict, list or tuple of those.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def take(data, at):
 
     Returns
     -------
-    rows : the same nesting, with tensors for numeric arrays
+    taken : the same nesting, with tensors for numeric arrays
     """
     if data is None:
         return None
@@ -212,15 +214,15 @@ def take(data, at):
         return [take(part, at) for part in data]
     if isinstance(data, torch.Tensor):
         return data[torch.as_tensor(at, device=data.device)]
-    return _numeric_as_tensor(np.asarray(data)[at])
+    return _numeric_as_tensor(np.asarray(data)[at.cpu().numpy() if isinstance(at, torch.Tensor) else at])
 
 
-def typical_parameter(module: nn.Module) -> Tensor:
+def reference_parameter(module: nn.Module) -> Tensor:
     """Return a parameter that has the device and the precision of a network."""
     return next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
 
 
-def matching(data, like: Tensor):
+def to_like(data, like: Tensor):
     """Return `data` as tensors on the device of `like`, floats in its precision; integers stay what they are.
 
     Parameters
@@ -245,19 +247,19 @@ def matching(data, like: Tensor):
     return match(data)
 
 
-def finite_rows(losses: Tensor, X) -> Tensor:
-    """Return the rows that can be learned from when some losses are NaN or infinite.
+def finite_samples(losses: Tensor, X) -> Tensor:
+    """Return the samples that can be learned from when some losses are NaN or infinite.
 
     Parameters
     ----------
-    losses : Tensor of shape (n_voters, n_rows)
+    losses : Tensor of shape (n_voters, n_samples)
     X : Tensor, or a dict, list or tuple of them
-        The inputs of the rows. Batch norm spreads the NaN of one row over its whole batch; if no loss is finite,
-        the inputs tell which row it came from.
+        The inputs. Batch norm spreads the NaN of one sample over its whole batch; if no loss is finite, the inputs
+        tell which sample it came from.
 
     Returns
     -------
-    finite : bool Tensor of shape (n_rows,)
+    finite : bool Tensor of shape (n_samples,)
     """
     finite = losses.isfinite().all(dim=0)
     if finite.any():
@@ -269,8 +271,8 @@ def finite_rows(losses: Tensor, X) -> Tensor:
     return torch.stack(inputs).all(dim=0)
 
 
-def rows_within(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None:
-    """Return the numbers that the rows of `dataset` have in `whole`.
+def sample_numbers(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None:
+    """Return the numbers that the samples of `dataset` have in `whole`.
 
     Parameters
     ----------
@@ -280,60 +282,21 @@ def rows_within(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None:
 
     Returns
     -------
-    rows : int array of shape (len(dataset),), or None if `dataset` is not made of `whole`
+    numbers : int array of shape (len(dataset),), or None if `dataset` is not made of `whole`
     """
-    rows = np.arange(len(dataset))
+    numbers = np.arange(len(dataset))
     while dataset is not whole:
         if not isinstance(dataset, Subset):
             return None
-        rows = np.asarray(dataset.indices)[rows]
+        numbers = np.asarray(dataset.indices)[numbers]
         dataset = dataset.dataset
-    return rows
+    return numbers
 
 
-def row_shape(X) -> tuple[int, ...] | None:
-    """Return the shape of one row of X, or None if a row is not a single array."""
-    if isinstance(X, Dataset):
-        X = [X[0][0]]
-    row = None if isinstance(X, Mapping) else X[0]
-    return tuple(row.shape) if hasattr(row, "shape") else None
-
-
-def module_arguments(shape: tuple[int, ...] | None, num_classes: int) -> dict[str, int]:
-    """Return what the shape of a row and the number of classes tell about a network's arguments.
-
-    Parameters
-    ----------
-    shape : tuple of int or None
-        Shape of one row: (features,), (channels, height, width), (height, width, channels) or (height, width). None
-        if X is not a single array.
-    num_classes : int
-
-    Returns
-    -------
-    arguments : dict
-        ``num_classes``, and where they make sense ``in_features`` and ``in_channels``.
-
-    Examples
-    --------
-    >>> module_arguments((3, 32, 32), 10)
-    {'num_classes': 10, 'in_features': 3072, 'in_channels': 3}
-    """
-    arguments = {"num_classes": num_classes}
-    if shape is not None:
-        arguments["in_features"] = int(np.prod(shape))
-    if shape is not None and len(shape) == 2:
-        arguments["in_channels"] = 1
-    if shape is not None and len(shape) == 3:
-        channels_last = shape[0] > 4 >= shape[2]
-        arguments["in_channels"] = shape[2] if channels_last else shape[0]
-    return arguments
-
-
-def innermost(dataset: Dataset) -> tuple[Dataset, np.ndarray | None]:
+def without_subsets(dataset: Dataset) -> tuple[Dataset, np.ndarray | None]:
     """Return the data set that Subsets pick from, and the positions that they pick; None for all.
 
-    Only plain Subsets are looked through: a subclass may do more than pick rows.
+    Only plain Subsets are looked through: a subclass may do more than pick samples.
     """
     positions = None
     while type(dataset) is Subset:

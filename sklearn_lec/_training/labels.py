@@ -6,9 +6,10 @@ from skorch.utils import to_numpy
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from sklearn_lec.data import arrays_in_memory, innermost
+from sklearn_lec._training.batches import arrays_in_memory, without_subsets
+from sklearn_lec._validation import unknown_label_error
 
-__all__ = ["LabelCodes", "Relabelled", "labels_of", "unknown_label_error"]
+__all__ = ["LabelCodes", "RelabeledDataset", "labels_of"]
 
 
 class LabelCodes:
@@ -34,13 +35,13 @@ class LabelCodes:
 
         Parameters
         ----------
-        y : Tensor or array of shape (n_rows,) or (n_rows, 1)
+        y : Tensor or array of shape (n_samples,) or (n_samples, 1)
         known : bool, default=False
             Whether the labels have been checked before.
 
         Returns
         -------
-        codes : int64 Tensor of shape (n_rows,)
+        codes : int64 Tensor of shape (n_samples,)
         """
         y = y.reshape(-1)
         if self.are_codes and known:
@@ -53,26 +54,18 @@ class LabelCodes:
         return torch.from_numpy(codes)
 
 
-def unknown_label_error(unknown: np.ndarray, classes: np.ndarray) -> ValueError:
-    """Return the error to raise for labels that are not among the classes."""
-    return ValueError(
-        f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes {classes.tolist()}. Name every "
-        "class that will ever occur when the classes are learned; LECClassifier has the parameter classes for that."
-    )
-
-
 def labels_of(dataset: Dataset) -> np.ndarray:
-    """Return the label of every row of a data set, without loading its inputs if that can be avoided."""
-    source, positions = innermost(dataset)
+    """Return the label of every sample of a data set, without loading its inputs if that can be avoided."""
+    source, positions = without_subsets(dataset)
     arrays = arrays_in_memory(source)
     labels = arrays[1] if arrays is not None else _known_targets(source)
     if labels is None:
-        return np.asarray([_scalar(dataset[row][1]) for row in range(len(dataset))])
+        return np.asarray([_scalar(dataset[position][1]) for position in range(len(dataset))])
     labels = to_numpy(labels) if isinstance(labels, torch.Tensor) else np.asarray(labels)
     return labels if positions is None else labels[positions]
 
 
-class Relabelled(Dataset):
+class RelabeledDataset(Dataset):
     """A data set with other labels.
 
     Parameters
@@ -80,7 +73,7 @@ class Relabelled(Dataset):
     dataset : torch Dataset
         Yields pairs (x, y).
     labels : array of shape (len(dataset),)
-        What takes the place of y.
+        Used in place of y.
     """
 
     def __init__(self, dataset: Dataset, labels: np.ndarray):
@@ -90,8 +83,8 @@ class Relabelled(Dataset):
     def __len__(self):
         return len(self.dataset)
 
-    def __getitem__(self, row):
-        return self.dataset[row][0], self.labels[row]
+    def __getitem__(self, position):
+        return self.dataset[position][0], self.labels[position]
 
 
 def _known_targets(dataset):

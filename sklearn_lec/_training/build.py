@@ -1,0 +1,170 @@
+"""From parameters and data to the method and its networks."""
+
+import inspect
+import reprlib
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from torch import nn
+from torch.optim import Adam, AdamW
+from torch.utils.data import Dataset
+
+from sklearn_lec.methods import METHODS, Method, as_method
+from sklearn_lec.methods.parameters import check_parameters
+from sklearn_lec.modules import NetworkEnsemble
+
+__all__ = [
+    "fused_adam",
+    "method_defaults",
+    "module_arguments",
+    "new_method",
+    "new_module",
+    "sample_shape",
+    "updated_method",
+    "warn_of_unused_parameters",
+]
+
+
+def method_defaults(estimator_class: type) -> dict[str, object]:
+    """Return the parameters of an estimator that methods take values from, with their defaults.
+
+    Parameters
+    ----------
+    estimator_class : LECClassifier or a subclass
+
+    Returns
+    -------
+    defaults : dict
+    """
+    # A subclass may pass parameters on as keywords: the nearest constructor that names one has its default.
+    constructors = [inspect.signature(parent.__init__).parameters for parent in reversed(estimator_class.__mro__[:-1])]
+    defaults = {name: parameter.default for parameters in constructors for name, parameter in parameters.items()}
+    of_methods = {name for method in METHODS.values() for name in method._get_param_names()}
+    return {name: defaults[name] for name in sorted(of_methods & defaults.keys())}
+
+
+def new_method(net) -> Method:
+    """Return a new method, its parameters checked; those that it leaves open are taken from the net."""
+    method = as_method(net.method)
+    of_net = net.get_params(deep=False)
+    check_parameters(of_net)
+    left_open = [name for name, value in method.get_params(deep=False).items() if value is None and name in of_net]
+    method.set_params(**{name: of_net[name] for name in left_open})
+    method.check()
+    return method
+
+
+def updated_method(net) -> Method:
+    """Return the method of a net whose training goes on, with the parameters as they are now."""
+    method = new_method(net)
+    if type(method) is not type(net.method_) or method.n_networks != net.method_.n_networks:
+        raise ValueError(
+            f"the training under way is one of {type(net.method_).__name__} with {net.method_.n_networks} "
+            f"network(s); method={net.method!r}, M={net.M} cannot go on with it. Call fit, or initialize first."
+        )
+    method.load_state_dict(net.method_.state_dict())
+    return method
+
+
+def warn_of_unused_parameters(net) -> None:
+    """Warn of parameters that were set on the net although its method does not take them from there.
+
+    Except `eps`: it says something about the data, and methods are often compared on the same data.
+    """
+    method = as_method(net.method)
+    own = method.get_params(deep=False)
+    taken = [name for name, value in own.items() if value is None]
+    for name, default in method_defaults(type(net)).items():
+        value = getattr(net, name)
+        is_set = value is not default and (default is None or value != default)
+        if is_set and name not in taken and (name != "eps" or name in own):
+            why = "sets its own" if name in own else "does not use it"
+            warnings.warn(
+                f"{name}={reprlib.repr(value)} has no effect: method={net.method!r} {why}. It takes "
+                f"{', '.join(taken) or 'no parameter from the estimator'}.",
+                stacklevel=4,
+            )
+
+
+def new_module(net, n_networks: int) -> nn.Module:
+    """Return a new network, or an ensemble of as many as the method trains."""
+    if n_networks > 1 and isinstance(net.module, nn.Module):
+        raise TypeError(
+            f"method={net.method!r} trains {n_networks} networks that start from different weights, but module is "
+            f"an instance of {type(net.module).__name__}. Pass what makes a new one: the class, its arguments as "
+            "module__name=..., or a function that returns the network."
+        )
+    networks = [_new_network(net) for _ in range(n_networks)]
+    return networks[0] if n_networks == 1 else NetworkEnsemble(networks)
+
+
+def _new_network(net) -> nn.Module:
+    """Return a new network; arguments that the data tells are filled in if the constructor has them."""
+    arguments = net.get_params_for("module")
+    if not isinstance(net.module, nn.Module):
+        accepted = inspect.signature(net.module).parameters
+        known = {name: value for name, value in net.module_arguments_.items() if name in accepted}
+        arguments = known | arguments
+    return net.initialized_instance(net.module, arguments)
+
+
+def fused_adam(optimizer, parameters: list[nn.Parameter], arguments: dict) -> dict:
+    """Return the arguments of an optimizer; Adam is fused, unless the user has said how it is to be computed.
+
+    torch's default on the CPU, a dozen operations per tensor, takes up to a fifth of a small network's training.
+
+    Parameters
+    ----------
+    optimizer : optimizer class
+    parameters : list of nn.Parameter
+    arguments : dict
+        Those that the user has set.
+
+    Returns
+    -------
+    arguments : dict
+    """
+    is_left_open = not arguments.keys() & {"fused", "foreach", "capturable", "differentiable"}
+    can_be_fused = all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in parameters)
+    fuse = optimizer in (Adam, AdamW) and is_left_open and can_be_fused
+    return arguments | {"fused": True} if fuse else arguments
+
+
+def sample_shape(X) -> tuple[int, ...] | None:
+    """Return the shape of one sample of X, or None if a sample is not a single array."""
+    if isinstance(X, Dataset):
+        X = [X[0][0]]
+    sample = None if isinstance(X, Mapping) else X[0]
+    return tuple(sample.shape) if hasattr(sample, "shape") else None
+
+
+def module_arguments(shape: tuple[int, ...] | None, num_classes: int) -> dict[str, int]:
+    """Return what the shape of a sample and the number of classes tell about a network's arguments.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+        Shape of one sample: (features,), (channels, height, width), (height, width, channels) or (height, width). None
+        if X is not a single array.
+    num_classes : int
+
+    Returns
+    -------
+    arguments : dict
+        ``num_classes``, and where they make sense ``in_features`` and ``in_channels``.
+
+    Examples
+    --------
+    >>> module_arguments((3, 32, 32), 10)
+    {'num_classes': 10, 'in_features': 3072, 'in_channels': 3}
+    """
+    arguments = {"num_classes": num_classes}
+    if shape is not None:
+        arguments["in_features"] = int(np.prod(shape))
+    if shape is not None and len(shape) == 2:
+        arguments["in_channels"] = 1
+    if shape is not None and len(shape) == 3:
+        channels_last = shape[0] > 4 >= shape[2]
+        arguments["in_channels"] = shape[2] if channels_last else shape[0]
+    return arguments

@@ -1,0 +1,408 @@
+"""TrainingRun: all that lives for one call of ``fit`` or ``partial_fit``."""
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+
+import joblib
+import numpy as np
+import torch
+from skorch import NeuralNetClassifier
+from skorch.dataset import unpack_data
+from torch import Tensor
+from torch.utils.data import Dataset, Subset
+
+from sklearn_lec._training.batches import (
+    IndexedBatch,
+    IndexedLoader,
+    arrays_in_memory,
+    indexed_loader,
+    reference_parameter,
+    sample_numbers,
+    take,
+    to_like,
+    without_subsets,
+)
+from sklearn_lec._training.context import NetContext
+from sklearn_lec._training.labels import LabelCodes
+from sklearn_lec._training.resume import Checkpoints
+from sklearn_lec._training.step import FilteredLoss, per_network
+from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
+from sklearn_lec.methods import Batch, Method, Selection
+
+__all__ = ["TrainingRun"]
+
+SEPARATE_VOTE_BELOW = 0.5
+"""The share of selected samples below which ``separate_vote="auto"`` gives the vote a pass of its own: with backward
+passes of about twice a forward one that takes 1 + 3 * share instead of 3 passes. See benchmarks/speed."""
+
+
+@dataclass
+class _BatchUnderWay:
+    """The batch that is trained on at the moment."""
+
+    X: object
+    samples: Tensor
+    selection: Selection | None = None
+    """What has been decided on it before the step; None leaves it to the step."""
+    has_loss: bool = False
+    """Whether its loss has been asked for."""
+
+
+class TrainingRun:
+    """All that lives for one call of ``fit`` or ``partial_fit``: made at its beginning, dropped at its end.
+
+    skorch calls the estimator's hooks, and these call the run: `start` before the data is split, `begin` when the
+    first epoch begins, `begin_epoch` and `end_epoch` around the batches of an epoch, `loss_of_batch` for each of them.
+
+    Parameters
+    ----------
+    net : LECClassifier
+        Initialized.
+    X, y : the data, checked
+    sample_weight : Tensor of shape (n_samples,) or None, default=None
+    is_resumable : bool, default=False
+        Whether to write checkpoints into the net's ``checkpoint_dir``, if it has one.
+    fit_params : dict or None, default=None
+        Passed to the network.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        All of X and y; sample numbers are positions in it.
+    dataset_train : Dataset or None
+        What is trained on, once the data is split.
+    last_epoch : int
+        The number of the epoch with which the run will end.
+    checkpoints : Checkpoints or None
+    separate_vote : bool
+        Whether the votes after the warm-up have a pass of their own.
+    batch : _BatchUnderWay or None
+    """
+
+    def __init__(self, net, X, y, *, sample_weight=None, is_resumable=False, fit_params=None):
+        self.net = net
+        self.X, self.y = X, y
+        self.sample_weight = sample_weight
+        self.fit_params = fit_params or {}
+        self.label_codes = LabelCodes(net.classes_inferred_)
+        self.dataset = net.get_dataset(X, y)
+        self.dataset_train: Dataset | None = None
+        self.last_epoch = 0
+        self.separate_vote = False
+        self.batch: _BatchUnderWay | None = None
+        self.reference: Tensor | None = None
+        self.checkpoints = None
+        if is_resumable and net.checkpoint_dir is not None:
+            self.checkpoints = Checkpoints(net, {"X": X, "y": y, "sample_weight": sample_weight})
+        self._arrays = self._data_on_device()
+        self._loss: FilteredLoss | None = None
+        self._selected_in_epoch: Tensor | None = None
+        self._warned_of = set()
+
+    @property
+    def method(self) -> Method:
+        """The method in training."""
+        return self.net.method_
+
+    # --- the beginning --------------------------------------------------------------------------------------------
+
+    def start(self, epochs: int | None) -> int:
+        """Resume if there is something to resume, and return how many epochs are left; `max_epochs` if None."""
+        if epochs is None and self.checkpoints is not None:
+            self.checkpoints.resume()
+            epochs = max(0, self.net.max_epochs - len(self.net.history))
+        epochs = self.net.max_epochs if epochs is None else epochs
+        self.last_epoch = len(self.net.history) + epochs
+        return epochs
+
+    def begin(self, dataset_train: Dataset | None) -> None:
+        """Get ready for the first epoch: recognize the samples, and let the method prepare itself."""
+        if self.dataset_train is not None:
+            return
+        _refuse_several_processes(self.net)
+        numbers = None if dataset_train is None else sample_numbers(dataset_train, self.dataset)
+        if numbers is None:
+            raise TypeError(
+                f"train_split returned a {type(dataset_train).__name__} whose samples cannot be traced back to X. It "
+                "must return the data set it was given, or a torch.utils.data.Subset of it."
+            )
+        self.dataset_train = dataset_train
+        self._recognize_samples(numbers)
+        self.method.before_training(NetContext(self.net, self))
+        if self.checkpoints is not None:
+            self.checkpoints.after_split()
+        self.separate_vote = self._decide_on_separate_vote()
+
+    def _recognize_samples(self, numbers: np.ndarray) -> None:
+        """Let the method go on with its record if these are the samples that it knows, and else begin a new one."""
+        self.codes = self.label_codes(self.y)
+        identity = joblib.hash((self.codes.numpy(), numbers))
+        if identity != self.method.data_identity:
+            self.method.reset(
+                len(self.dataset),
+                n_classes=len(self.label_codes.classes),
+                training_samples=torch.from_numpy(numbers),
+                identity=identity,
+                device=next((p.device for p in self.net.module_.parameters()), self.net.device),
+            )
+        # A checkpoint without the state of the method still tells how long the network has been trained.
+        self.method.epoch = max(self.method.epoch, len(self.net.history))
+
+    def _decide_on_separate_vote(self) -> bool:
+        """Return whether votes have a pass of their own, for the whole run."""
+        net, method = self.net, self.method
+        if net.separate_vote != "auto":
+            if net.separate_vote and not method.same_samples_for_all:
+                raise ValueError(
+                    f"separate_vote=True runs the selected samples through all networks, but method={net.method!r} "
+                    "selects other samples for each. Use separate_vote='auto' or False."
+                )
+            return bool(net.separate_vote)
+        return (
+            method.selects_samples
+            and method.same_samples_for_all
+            and method.largest_share < SEPARATE_VOTE_BELOW
+            and has_convolutions(net.module_)
+            and net.get_params_for("iterator_train").get("collate_fn") is None  # whose batches may not be indexable
+            and not net.compile  # passes of two kinds and of ever other lengths would be compiled over and over
+        )
+
+    def _data_on_device(self) -> tuple | None:
+        """Return X, on the device and in the precision of the network, and y; None if batches are moved one by one."""
+        net = self.net
+        if not isinstance(net.data_on_device, bool | np.bool_):
+            raise TypeError(f"data_on_device must be True or False, got {net.data_on_device!r}.")
+        if not net.data_on_device:
+            return None
+        arrays = arrays_in_memory(without_subsets(self.dataset)[0])
+        in_the_way = [
+            f"{iterator}__{name}"
+            for iterator in ("iterator_train", "iterator_valid")
+            for name, value in net.get_params_for(iterator).items()
+            if name in ("num_workers", "pin_memory", "collate_fn") and value
+        ]
+        if arrays is None or in_the_way:
+            reason = f"{in_the_way[0]} is set" if in_the_way else "X is a Dataset that loads its samples"
+            raise ValueError(
+                f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
+                "Leave data_on_device False, or pass arrays or tensors and plain batches."
+            )
+        X, y = arrays
+        return to_like(X, reference_parameter(net.module_)), y
+
+    # --- batches --------------------------------------------------------------------------------------------------
+
+    def loader(self, dataset: Dataset, loader_class, arguments: dict) -> IndexedLoader:
+        """Return an iterator over batches that carry their sample numbers."""
+        numbers = sample_numbers(dataset, self.dataset)
+        arrays = None if numbers is None else self._arrays
+        return indexed_loader(dataset, loader_class, numbers=numbers, arrays=arrays, **arguments)
+
+    def each_sample_once(self, dataset: Dataset, **changes) -> IndexedLoader:
+        """Return an iterator that prepares samples as in training, but shows each exactly once, in order."""
+        arguments = {"batch_size": self.net.batch_size} | self.net.get_params_for("iterator_train")
+        for name in ("shuffle", "sampler", "batch_sampler", "drop_last"):
+            arguments.pop(name, None)
+        return self.loader(dataset, self.net.iterator_train, arguments | changes)
+
+    # --- an epoch -------------------------------------------------------------------------------------------------
+
+    def begin_epoch(self, iterator, step_fn):
+        """Begin an epoch.
+
+        Parameters
+        ----------
+        iterator : iterable of batches
+            Over the training set.
+        step_fn : callable batch -> dict
+            The training step of the estimator, whoever has overridden it.
+
+        Returns
+        -------
+        iterator : iterable of batches
+            The batches of the epoch; only selected samples, if the method selects before the epoch.
+        step_fn : callable batch -> dict
+            The step, during which the run knows the batch.
+        """
+        net, method = self.net, self.method
+        self._loss = FilteredLoss(
+            method,
+            net.criterion_,
+            net.module_,
+            forward=lambda X: net.infer(X, **self.fit_params),
+            compute=partial(NeuralNetClassifier.get_loss, net),
+            sample_weight=self.sample_weight,
+            warn_of_bad_samples=self._warn_of_bad_samples,
+        )
+        method.begin_epoch()
+        method.before_epoch(NetContext(net, self))
+        self._selected_in_epoch = None
+        if method.scope == "epoch" and method.n_passes:
+            iterator = self._over_selected_samples(iterator)
+        self.reference = reference_parameter(net.module_)
+        is_separate = self.separate_vote and method.is_past_warmup and self._loss.votes_in_batches
+        train = self._train_with_separate_vote if is_separate else self._train
+        return iterator, lambda batch, **fit_params: train(batch, step_fn, fit_params)
+
+    def end_epoch(self) -> None:
+        """End an epoch: count what was selected, and warn where that is too little."""
+        net, method = self.net, self.method
+        self.reference = None
+        n_selected = method.end_epoch()
+        net.history.record("n_selected", n_selected)
+        self._warn_of_lost_classes()
+        method.after_epoch(NetContext(net, self))
+        if n_selected == 0:
+            self._warn_once(
+                "nothing selected",
+                f"nothing was learned in epoch {method.epoch}: no sample was selected. Voters agreed on none, or "
+                "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size.",
+            )
+
+    def _over_selected_samples(self, iterator):
+        """Let the method select among all training samples, and return an iterator over those selected."""
+        net, method = self.net, self.method
+        losses, samples, outputs = [], [], []
+        # In evaluation mode: these batches follow the order of X, which may be sorted by class, and batch norm would
+        # see one class at a time.
+        net.module_.eval()
+        with torch.no_grad():
+            for batch in self.each_sample_once(self.dataset_train):
+                X, y = unpack_data(batch)
+                of_networks = per_network(net.infer(X, **self.fit_params), method)
+                device = of_networks[0].device
+                losses.append(self._loss.sample_losses(of_networks, self.label_codes(y).to(device)))
+                samples.append(batch.samples.to(device))
+                if method.needs_outputs:
+                    outputs.append(of_networks)
+        losses, samples = torch.cat(losses, dim=1), torch.cat(samples)
+        finite = losses.isfinite().all(dim=0)
+        if not finite.all():
+            self._warn_of_bad_samples(samples[~finite])
+        labels = self.codes.to(samples.device)[samples]
+        outputs = [torch.cat(of_network) for of_network in zip(*outputs, strict=True)]
+        selection = method.select(Batch(outputs, labels, samples, losses=losses))
+        method.record.remember(samples, selection.memory)
+        if selection.mask is None:
+            return iterator
+        selected = torch.zeros(len(self.dataset), dtype=torch.bool, device=samples.device)
+        selected[samples] = selection.mask.all(dim=0)
+        self._selected_in_epoch = selected
+        arguments = net.get_params_for("iterator_train")
+        if arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None:
+            return iterator  # a sampler of the user's counts on the whole set; samples are left out batch by batch
+        positions = selected.cpu().numpy()[sample_numbers(self.dataset_train, self.dataset)].nonzero()[0]
+        over_selected = net.get_iterator(Subset(self.dataset_train, positions), training=True) if len(positions) else ()
+        # An epoch without batches would leave skorch's callbacks without a loss or a prediction to look at.
+        if not len(over_selected):
+            return iterator
+        self._selected_in_epoch = None  # no batch has a sample to be left out
+        return over_selected
+
+    # --- a batch --------------------------------------------------------------------------------------------------
+
+    def _train(self, batch, step_fn, fit_params: dict, *, selection: Selection | None = None) -> dict:
+        """Run the training step on a batch, and report the mean loss over the networks."""
+        samples = getattr(batch, "samples", None)
+        if samples is None:
+            raise TypeError(
+                f"a batch of the training has no sample numbers, which select by sample needs: {type(batch).__name__}. "
+                "Batches must be passed on as super().get_iterator(dataset, training=True) yields them."
+            )
+        if selection is None and self._selected_in_epoch is not None:
+            selection = Selection(self._selected_in_epoch[samples.to(self._selected_in_epoch.device)])
+        self.batch = _BatchUnderWay(unpack_data(batch)[0], samples, selection)
+        try:
+            step = step_fn(batch, **fit_params)
+            if not self.batch.has_loss:
+                self._accept_foreign_loss(samples)
+        finally:
+            self.batch = None
+        n_networks = self.method.n_networks
+        return step if n_networks == 1 else step | {"loss": step["loss"].detach() / n_networks}
+
+    def _train_with_separate_vote(self, batch, step_fn, fit_params: dict) -> dict:
+        """Vote in a pass without gradients, and run the training step on the selected samples alone."""
+        X, y = unpack_data(batch)
+        self.net.module_.train()
+        selection, outputs = self._loss.select(X, self.label_codes(y, known=True), batch.samples)
+        if selection.mask is None:
+            return self._train(batch, step_fn, fit_params, selection=Selection())
+        positions = selection.mask[0].nonzero().flatten()
+        if len(positions) == 0:
+            # The step is run all the same, for what users count in it; it must leave no trace.
+            with untracked_batchnorm(self.net.module_), torch.random.fork_rng():
+                return self._train(batch, step_fn, fit_params, selection=Selection(selection.mask))
+        selected = IndexedBatch(take(X, positions), take(y, positions), take(batch.samples, positions))
+        step = self._train(selected, step_fn, fit_params, selection=Selection())
+        return step | {"y_pred": outputs}  # callbacks see the outputs of the whole batch
+
+    def loss_of_batch(self, outputs: Tensor, labels: Tensor, X=None) -> Tensor:
+        """Return the loss of the batch under way, on the samples that the method selects."""
+        batch = self.batch
+        if batch is None:
+            raise RuntimeError(
+                "get_loss was called for training outside of a training step, so that it is not known which samples "
+                "these are. A run_single_epoch of your own must call super().run_single_epoch."
+            )
+        if len(labels) != len(batch.samples):
+            raise ValueError(
+                f"get_loss got {len(labels)} samples of a batch of {len(batch.samples)}, so that it is not known which "
+                "ones these are. Pass whole batches to train_step_single; for smaller ones lower batch_size."
+            )
+        batch.has_loss = True
+        samples = batch.samples.to(outputs.device)
+        return self._loss(outputs, labels, batch.X if X is None else X, samples=samples, selection=batch.selection)
+
+    def _accept_foreign_loss(self, samples: Tensor) -> None:
+        """Count samples as learned from by a step that computed its loss by itself, if the method allows that."""
+        if self.method.n_passes > 0 or type(self.method).loss is not Method.loss:
+            raise RuntimeError(
+                f"the training step of {type(self.net).__name__} did not call LECClassifier.get_loss, in which "
+                f"method={self.net.method!r} selects samples. Call super().get_loss in get_loss, and train_step_single "
+                "or get_loss in train_step; a loss of your own belongs into the parameter criterion."
+            )
+        self.method.record.add(samples.to(self.method.record.current.device), None)
+
+    # --- warnings -------------------------------------------------------------------------------------------------
+
+    def _warn_of_bad_samples(self, samples: Tensor) -> None:
+        """Warn of samples whose loss is NaN or infinite."""
+        named = ", ".join(map(str, samples[:5].tolist())) + (", ..." if len(samples) > 5 else "")
+        self._warn_once(
+            "loss",
+            f"the loss is NaN or infinite in epoch {self.method.epoch}, at sample(s) {named} of X. Such samples are "
+            "not learned from. Look for extreme values in them, scale X, or lower lr.",
+        )
+
+    def _warn_of_lost_classes(self) -> None:
+        """Warn of classes of which no sample was selected in the epoch that has just ended."""
+        method, record, classes = self.method, self.method.record, self.label_codes.classes
+        if not (method.selects_samples and method.is_past_warmup and record.last.any()):
+            return
+        codes = self.codes.to(record.last.device)
+        in_training = codes[record.counts >= 0].bincount(minlength=len(classes)) > 0
+        lost = in_training & (codes[record.last].bincount(minlength=len(classes)) == 0)
+        for label in classes[lost.cpu().numpy()].tolist():
+            self._warn_once(
+                ("class lost", label),
+                f"no sample labelled {label!r} was selected in epoch {method.epoch}: the network is about to forget "
+                "that class. Lower eps or M, or raise T_w.",
+            )
+
+    def _warn_once(self, kind, message: str) -> None:
+        """Warn, unless there was a warning of this kind before in this run."""
+        if kind not in self._warned_of:
+            self._warned_of.add(kind)
+            warnings.warn(message, stacklevel=2)
+
+
+def _refuse_several_processes(net) -> None:
+    """Raise an error if the net is trained by several processes, which would each train on all samples."""
+    n_processes = getattr(getattr(net, "accelerator", None), "num_processes", 1)
+    if n_processes > 1:
+        raise RuntimeError(
+            f"{type(net).__name__} was started with {n_processes} processes, but the samples are not divided among "
+            "them: each would train on all of them. Start it with one process."
+        )

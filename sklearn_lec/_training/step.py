@@ -1,0 +1,306 @@
+"""One training step: from a batch's outputs to votes, from votes to selected samples, from those to the loss."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sklearn_lec._selection import array_if_on_host, on_host, unanimous
+from sklearn_lec._training.batches import finite_samples, take
+from sklearn_lec._training.torch_utils import (
+    class_weights,
+    label_to_ignore,
+    one_loss_per_sample,
+    reset_broken_batchnorm,
+    untracked_batchnorm,
+)
+from sklearn_lec.methods import Batch, Method, Selection
+
+__all__ = ["FilteredLoss", "per_network"]
+
+
+class FilteredLoss:
+    """The loss of the samples that a method selects.
+
+    It is called with the outputs of a batch. It asks the method which samples to learn from, and returns the loss of
+    those, summed over the networks. Then it writes down which samples were selected and what the method wants to
+    remember, but only when the losses have turned out to be finite. Samples whose loss is NaN or infinite are left out,
+    and the others go through the network once more.
+
+    What the host has to know before it can go on (whether all losses are finite, how many samples are left) comes from
+    the device in one transfer: a step waits for the device once.
+
+    Parameters
+    ----------
+    method : Method
+        With a record of the samples.
+    criterion : nn.Module
+    module : nn.Module
+        The network, or a `NetworkEnsemble` of several.
+    forward : callable X -> outputs, default=module
+        Runs the network once more.
+    compute : callable (outputs, targets) -> Tensor, default=criterion
+        Applies the criterion.
+    sample_weight : Tensor of shape (n_samples_in_X,) or None, default=None
+    warn_of_bad_samples : callable, default=None
+        Called with the numbers of samples whose loss is NaN or infinite.
+
+    Examples
+    --------
+    >>> from sklearn_lec.methods import SelfTraining
+    >>> method = SelfTraining(eps=0.5, T_w=0)
+    >>> method.reset(4, n_classes=2)
+    >>> method.begin_epoch()
+    >>> network, X, labels = nn.Linear(3, 2), torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
+    >>> loss = FilteredLoss(method, nn.CrossEntropyLoss(), network)
+    >>> loss(network(X), labels, X, samples=torch.arange(4)).requires_grad, method.end_epoch()
+    (True, 2)
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        criterion: nn.Module,
+        module: nn.Module,
+        *,
+        forward: Callable | None = None,
+        compute: Callable[[Tensor, Tensor], Tensor] | None = None,
+        sample_weight: Tensor | None = None,
+        warn_of_bad_samples: Callable[[Tensor], None] | None = None,
+    ):
+        self.method = method
+        self.criterion = criterion
+        self.module = module
+        self.forward = forward or module
+        self.compute = compute or criterion
+        self.sample_weight = sample_weight
+        self.warn_of_bad_samples = warn_of_bad_samples or (lambda samples: None)
+
+    @property
+    def votes_in_batches(self) -> bool:
+        """Whether the method is asked about each batch in this epoch."""
+        return self.method.scope == "batch" and self.method.n_passes > 0
+
+    def __call__(self, outputs: Tensor, labels: Tensor, X, *, samples: Tensor, selection: Selection | None = None):
+        """Return the loss of the selected samples, and write down what was decided.
+
+        Parameters
+        ----------
+        outputs : Tensor of shape (n_samples, n_classes) or (n_samples, n_networks, n_classes)
+        labels : int64 Tensor of shape (n_samples,)
+        X : the inputs of the batch
+            For further passes through the network.
+        samples : int64 Tensor of shape (n_samples,)
+            The numbers of the samples.
+        selection : Selection or None, default=None
+            What has been decided on the batch before; None asks the method, if it is one that votes in batches.
+
+        Returns
+        -------
+        loss : scalar Tensor
+            Leads back to no parameter if nothing can be learned from the batch.
+        """
+        outputs = per_network(outputs, self.method)
+        if selection is not None or not self.votes_in_batches:
+            return self._loss_of_selected(outputs, labels, X, samples, selection or Selection(), voted=False)
+        batch = self._votes(outputs, labels, X, samples)
+        selection = self.method.select(batch)
+        loss = self._loss_with_others_ignored(outputs, labels, selection.mask)
+        losses = vars(batch).get("losses")  # if the method asked for them
+        if losses is not None:
+            largest, value, *n_selected = _to_host(losses, selection.mask, loss)
+            if not math.isfinite(largest):
+                return self._loss_of_finite(losses, labels, X, samples, selection, voted=True)
+            if all(n_selected) and math.isfinite(value):
+                return self._write_down(loss, samples, selection)
+        return self._loss_of_selected(outputs, labels, X, samples, selection, voted=True)
+
+    @torch.no_grad()
+    def select(self, X, labels: Tensor, samples: Tensor) -> tuple[Selection, Tensor]:
+        """Select among the samples of a batch in a pass of its own, and remember the votes.
+
+        Parameters
+        ----------
+        X : the inputs of the batch
+        labels : int64 Tensor of shape (n_samples,)
+        samples : int64 Tensor of shape (n_samples,)
+
+        Returns
+        -------
+        selection : Selection
+            One mask for all networks. Samples whose loss is NaN or infinite are not selected.
+        outputs : Tensor
+            Those of the pass.
+        """
+        # The pass must not move batch norm's running statistics: the one that is trained on will.
+        with untracked_batchnorm(self.module):
+            outputs = self.forward(X)
+        torch.clear_autocast_cache()  # weights that were cast without a gradient are of no use to the pass that follows
+        labels, samples = labels.to(outputs.device), samples.to(outputs.device)
+        batch = self._votes(per_network(outputs, self.method), labels, X, samples)
+        selection = self.method.select(batch)
+        if math.isfinite(_to_host(batch.losses, None, None)[0]):
+            self.method.record.remember(samples, selection.memory)
+            return selection, outputs
+        finite = finite_samples(batch.losses, X)
+        mask = torch.zeros_like(finite)
+        self._leave_out(samples[~finite])
+        if finite.any():
+            of_finite, _ = self.select(take(X, finite), labels[finite], samples[finite])
+            mask[finite] = True if of_finite.mask is None else of_finite.mask[0]
+        return Selection(mask), outputs
+
+    # --- votes ----------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def sample_losses(self, outputs: tuple[Tensor, ...], labels: Tensor) -> Tensor:
+        """Return the loss of each sample for each network, without class weights; shape (n_networks, n_samples)."""
+        criterion = self.criterion
+        if type(criterion) is nn.CrossEntropyLoss:  # the same as below, without the detour
+            options = {"ignore_index": criterion.ignore_index, "label_smoothing": criterion.label_smoothing}
+            losses = [F.cross_entropy(output, labels, reduction="none", **options) for output in outputs]
+        else:
+            with one_loss_per_sample(criterion):
+                losses = [self.compute(output, labels) for output in outputs]
+        return losses[0].unsqueeze(dim=0) if len(losses) == 1 else torch.stack(losses)
+
+    @torch.no_grad()
+    def _votes(self, outputs, labels, X, samples) -> Batch:
+        """Return what the method is to decide on: the outputs of this pass, and of as many more as it asks for."""
+        n_more = self.method.n_passes - 1
+        if n_more > 0:
+            # The pass that is trained on votes too; further ones must not move batch norm's running statistics, to
+            # which this batch, wrong labels and all, has contributed once already.
+            with untracked_batchnorm(self.module):
+                passes = [per_network(self.forward(X), self.method) for _ in range(n_more)]
+            outputs = (*outputs, *(output for outputs_of_pass in passes for output in outputs_of_pass))
+        return Batch(outputs, labels, samples, losses=partial(self.sample_losses, outputs, labels))
+
+    # --- the loss of the update -----------------------------------------------------------------------------------
+
+    def _loss_with_others_ignored(self, outputs, labels, mask) -> Tensor | None:
+        """Return the loss of the selected samples, without the host having to know which; None if not possible.
+
+        Only for a method that leaves the loss to the criterion: a loss of its own never sees a sample that is left out.
+        """
+        ignored = label_to_ignore(self.criterion)
+        if type(self.method).loss is not Method.loss or ignored is None or self.sample_weight is not None:
+            return None
+        labels = labels.expand(1, -1) if mask is None else labels.where(mask, ignored)
+        parts = [self.compute(*of) for of in zip(outputs, labels.expand(len(outputs), -1), strict=True)]
+        return sum(parts[1:], start=parts[0])
+
+    def _loss_of_selected(self, outputs, labels, X, samples, selection, *, voted) -> Tensor:
+        """Return the sum over the networks of the loss on the samples that each of them learns from.
+
+        `voted` says whether the selection is the vote of this batch.
+        """
+        mask = selection.mask
+        positions = [None] if mask is None else [row.nonzero().flatten() for row in mask]
+        positions = positions * len(outputs) if len(positions) == 1 else positions
+        parts = [self._loss_of_network(*of, labels, samples) for of in zip(outputs, positions, strict=True)]
+        parts = [part for part in parts if part is not None]
+        if not parts:
+            return self._write_down(self._no_update(self.sample_losses(outputs, labels)), samples, selection)
+        loss = sum(parts[1:], start=parts[0])
+        if math.isfinite(loss.item()):
+            return self._write_down(loss, samples, selection)
+        tells_samples_apart = hasattr(self.criterion, "reduction")
+        losses = self.sample_losses(outputs, labels) if tells_samples_apart else loss.expand(1, len(labels))
+        return self._loss_of_finite(losses.detach(), labels, X, samples, selection, voted=voted)
+
+    def _loss_of_network(self, output, positions, labels, samples) -> Tensor | None:
+        """Return the loss of one network on the samples at `positions`, all if None; None if there are none."""
+        if positions is not None and len(positions) == 0:
+            return None
+        # Where nothing is left out, the step is bit for bit the one of skorch.
+        if positions is not None and len(positions) < len(labels):
+            output, labels, samples = output[positions], labels[positions], samples[positions]
+        criterion = self.compute
+        if self.sample_weight is not None:
+            weights = self.sample_weight.to(output)[samples]
+            if not weights.any():
+                return None
+            criterion = partial(self._weighted_loss, sample_weight=weights)
+        return self.method.loss(criterion, output, labels, samples)
+
+    def _weighted_loss(self, output, targets, *, sample_weight) -> Tensor:
+        """Return the mean loss in which each sample counts by its weight; targets are class numbers or soft."""
+        with one_loss_per_sample(self.criterion, weigh_classes=True):
+            total = (sample_weight * self.compute(output, targets)).sum()
+        if self.criterion.reduction == "sum":
+            return total
+        if targets.is_floating_point():  # torch divides by the number of samples then, whatever the classes' weights
+            return total / sample_weight.sum()
+        by_class = class_weights(self.criterion)
+        counting = sample_weight * (targets != getattr(self.criterion, "ignore_index", None))
+        return total / (counting if by_class is None else counting * by_class[targets]).sum()
+
+    def _no_update(self, losses) -> Tensor:
+        """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""
+        losses = losses.detach()
+        return (losses[losses.isfinite()].mean() * self.method.n_networks).requires_grad_()
+
+    # --- afterwards -----------------------------------------------------------------------------------------------
+
+    def _write_down(self, loss, samples, selection) -> Tensor:
+        """Write the selection and what the method remembers into the record, and return the loss."""
+        self.method.record.add(samples, None if selection.mask is None else unanimous(selection.mask))
+        self.method.record.remember(samples, selection.memory)
+        return loss
+
+    def _leave_out(self, samples) -> None:
+        """Warn of samples whose loss is NaN or infinite, and let the method remember it."""
+        self.warn_of_bad_samples(samples)
+        self.method.record.remember(samples, self.method.memory_of_bad(samples))
+
+    def _loss_of_finite(self, losses, labels, X, samples, selection, *, voted) -> Tensor:
+        """Return the loss without the samples whose own loss is NaN or infinite; no update if none stands out.
+
+        A second pass is needed, because even with weight zero they would turn the gradient into NaN.
+        """
+        finite = finite_samples(losses, X)
+        reset_broken_batchnorm(self.module)
+        if finite.all():  # the loss of the whole is not finite all the same: no sample is to blame, the votes count
+            self.warn_of_bad_samples(samples)
+            self.method.record.remember(samples, selection.memory)
+            return self._no_update(losses)
+        self._leave_out(samples[~finite])
+        if not finite.any():
+            return self._no_update(losses)
+        X, mask = take(X, finite), selection.mask
+        # The vote of this batch is held again without them; a selection that was made before the step stays.
+        selection = None if voted else Selection(None if mask is None else mask[:, finite])
+        return self(self.forward(X), labels[finite], X, samples=samples[finite], selection=selection)
+
+
+def per_network(outputs: Tensor, method: Method) -> tuple[Tensor, ...]:
+    """Return the outputs of each network that the method trains."""
+    return outputs.unbind(dim=1) if method.n_networks > 1 else (outputs,)
+
+
+def _to_host(losses: Tensor, mask: Tensor | None, loss: Tensor | None) -> list[float]:
+    """Bring to the host, in one transfer, the largest loss, the loss of the update, and the numbers selected.
+
+    Parameters
+    ----------
+    losses : Tensor of shape (n_voters, n_samples)
+    mask : bool Tensor of shape (n_masks, n_samples) or None
+    loss : scalar Tensor or None
+
+    Returns
+    -------
+    values : list of float
+        The largest absolute loss, the loss of the update (NaN if None), and a number for each mask.
+    """
+    if on_host(losses):
+        largest = float(abs(array_if_on_host(losses)).max())
+        value = math.nan if loss is None else loss.item()
+        return [largest, value, *(() if mask is None else array_if_on_host(mask).sum(1))]
+    largest = losses.abs().max()  # NaN, if there is one
+    value = torch.full_like(largest, math.nan) if loss is None else loss.detach().to(largest)
+    counts = largest.new_empty(0) if mask is None else mask.sum(dim=1).to(largest)
+    return torch.cat([torch.stack([largest, value]), counts]).tolist()
