@@ -1,41 +1,13 @@
 """LECClassifier: a skorch classifier that learns from the samples whose labels an ensemble agrees on."""
 
-import re
-from contextlib import contextmanager, nullcontext
-
 import numpy as np
 import torch
 from sklearn.exceptions import NotFittedError
-from skorch import NeuralNetClassifier
-from skorch.dataset import get_len
 from torch import nn
-from torch.utils.data import Dataset
 
-from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
-from sklearn_lec._training.build import (
-    fused_adam,
-    method_defaults,
-    module_arguments,
-    new_method,
-    new_module,
-    sample_shape,
-    updated_method,
-    warn_of_unused_parameters,
-)
-from sklearn_lec._training.device import AutoDeviceMixin
-from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
-from sklearn_lec._training.rng import RandomStream
-from sklearn_lec._training.run import TrainingRun
-from sklearn_lec._training.step import per_network
-from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
-from sklearn_lec._validation import (
-    check_classes,
-    check_criterion,
-    check_inputs,
-    check_labels,
-    check_outputs,
-    check_sample_weight,
-)
+from sklearn_lec._training.build import method_defaults, new_method, updated_method, warn_of_unused_parameters
+from sklearn_lec._training.net import MethodNet
+from sklearn_lec._validation import check_criterion, check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
 from sklearn_lec.methods import Method
 from sklearn_lec.modules import MLP
@@ -43,49 +15,54 @@ from sklearn_lec.modules import MLP
 __all__ = ["LECClassifier"]
 
 
-class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
+class LECClassifier(MethodNet):
     """Neural network classifier for data whose labels are partly wrong.
 
-    Learning with ensemble consensus (LEC) first trains on all rows for a while, and then only on rows whose loss is
-    small in the eyes of a whole ensemble: wrong labels are learned by heart, and what was learned by heart does not
-    survive a change of network, of dropout mask, or of epoch. Use it like skorch's `NeuralNetClassifier` when you do
-    not trust all of your labels; afterwards `clean_mask_` says which rows it trusted.
+    Learning with ensemble consensus (LEC) first trains on all samples for a while, the warm-up. After that it learns
+    only from samples whose loss is small for every member of an ensemble. Networks memorize wrong labels, and what is
+    memorized does not survive a change of network, of dropout mask, or of epoch. Use it like skorch's
+    `NeuralNetClassifier` when you do not trust all of your labels; afterwards `clean_mask_` says which samples it
+    trusted.
 
     Parameters
     ----------
     module : torch module class or instance, default=MLP
-        Has to return logits of shape (n_rows, n_classes). Arguments of its constructor named ``in_features``,
+        Has to return logits of shape (n_samples, n_classes). Arguments of its constructor named ``in_features``,
         ``in_channels`` and ``num_classes`` are filled in from the data, unless set as ``module__num_classes=...``.
         Methods with several networks need the class, not an instance.
-    method : str, default="ltec"
-        How rows are chosen:
+    method : str, Method class or Method instance, default="ltec"
+        How samples are selected:
 
-        - "standard": every row, ordinary training.
-        - "self-training": rows with a small loss now; what the others become at ``M=1``.
-        - "lnec": rows on which `M` networks, trained side by side, agree.
-        - "lsec": rows on which `M` stochastic passes (dropout, noise) of one network agree.
-        - "ltec": rows whose loss has been small in each of the last `M` epochs.
+        - "standard": every sample, ordinary training.
+        - "self-training": samples with a small loss now; what the others become at ``M=1``.
+        - "lnec": samples on which `M` networks, trained side by side, agree.
+        - "lsec": samples on which `M` stochastic passes (dropout, noise) of one network agree.
+        - "ltec": samples whose loss has been small in each of the last `M` epochs.
         - "ltec-full": the same, compared over the whole training set before each epoch.
-        - "co-teaching": two networks; each learns from the rows with a small loss in the other.
-        - "forward": every row, on a loss corrected by how often each class is mislabelled as another.
-        - "d2l": every row, with labels that give way to the network's own predictions when it begins to learn by
-          heart.
+        - "co-teaching": two networks; each learns from the samples with a small loss in the other.
+        - "forward": every sample, on a loss corrected by how often each class is mislabelled as another.
+        - "d2l": every sample, with labels that give way to the network's own predictions when it begins to memorize.
+        - "elr": every sample, with a term in the loss that holds on to earlier predictions.
 
-        A parameter below that the method does not use, set all the same, is warned of; `eps` is not.
+        A class or an instance of `sklearn_lec.methods.Method` may be one of your own. A parameter that an instance
+        leaves at None is taken from the estimator: ``method=LTEC(M=3)`` uses `eps` and `T_w` from below. Searches
+        reach the parameters of an instance as ``method__M``. There is a warning if you set a parameter below that the
+        method does not use, except for `eps`.
     eps : float in [0, 1), default=0.2
         Share of the labels that you take to be wrong. A little too much costs less than too little.
     M : int or inf, default=5
-        For "lnec", "lsec", "ltec" and "ltec-full": how many voters have to agree. More is stricter: the labels kept
+        For "lnec", "lsec", "ltec" and "ltec-full": how many voters have to agree. More is stricter: the labels selected
         are cleaner, but fewer. ``numpy.inf`` is for "ltec" and "ltec-full".
     T_w : int, default=10
-        Epochs of warming-up on all rows. Long enough that the network has learned what is common, short enough
-        that it has not learned the wrong labels by heart. Not for "co-teaching", "forward", "d2l" and "standard".
+        Epochs of warm-up on all samples. Long enough that the network has learned what is common, short enough that it
+        has not memorized the wrong labels. Not for "co-teaching", "forward", "d2l", "elr" and "standard".
     T_k : int, default=10
         For "co-teaching": the share that is left out grows from 0 in the first epoch to `eps` in epoch `T_k`.
     percentile : float in [0, 100], default=97
-        For "forward": where among the probabilities of a class the row stands from which the corruption matrix is
-        read off; 100, the largest, for many classes. A standard network is trained first to get the probabilities,
-        with those of the callbacks that change the training, such as `LRScheduler`.
+        For "forward": the corruption matrix is estimated from the predictions of a standard network, which is trained
+        first. Its row for a class is the prediction for the sample whose probability of the class is at this
+        percentile. Use 100, the largest probability, if there are many classes. Callbacks that change the updates, such
+        as `LRScheduler`, take part in the first training.
     corruption_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         For "forward": the probability of each label (column) given the true class (row), if it is known; classes in
         ascending order.
@@ -98,6 +75,13 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
     random_state : int, RandomState instance or None, default=None
         Makes ``fit`` repeatable, and leaves the global random state alone. With None, random numbers come from
         torch's global generator.
+    separate_vote : bool or "auto", default="auto"
+        Whether votes have a forward pass of their own, without gradients, after which only the selected samples go
+        forward and backward. With False one forward pass serves both. Separate votes are cheaper where fewer than half
+        of the samples are selected and time is spent on samples rather than on calls. Batch norm then sees the selected
+        samples alone, as in the authors' code. "auto" is True for a network with convolutions and ``eps > 0.5``,
+        unless `compile` or ``iterator_train__collate_fn`` is set; it is decided once for each training. Not for
+        "co-teaching", whose networks learn from different samples.
     checkpoint_dir : str, Path or None, default=None
         A folder for the whole state of the training after each epoch. If ``fit`` finds an unfinished run of the same
         parameters and data there, it goes on with it, and ends bit for bit as if it had never been interrupted; if it
@@ -108,14 +92,14 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
         Whether ``fit`` moves all of X to `device` at once, in the network's precision, and picks batches there: for a
         GPU whose memory holds X, or float64 on the CPU. Otherwise each batch is moved and cast by itself.
     criterion : torch loss class, default=torch.nn.CrossEntropyLoss
-        Has to be able to give one loss per row with ``reduction="none"``.
+        Has to be able to give one loss per sample with ``reduction="none"``.
     optimizer : torch optimizer class, default=torch.optim.Adam
     lr : float, default=0.001
     max_epochs : int, default=200
     batch_size : int, default=128
-        Rows are drawn at random, unless ``iterator_train__shuffle=False`` or a sampler is set.
+        Samples are drawn at random, unless ``iterator_train__shuffle=False`` or a sampler is set.
     train_split : callable or None, default=None
-        None trains on every row. ``skorch.dataset.ValidSplit(5)`` holds rows out for validation.
+        None trains on every sample. ``skorch.dataset.ValidSplit(5)`` holds samples out for validation.
     device : str or torch.device, default="auto"
         "auto" takes CUDA if there is one, else MPS, else the CPU.
     **kwargs
@@ -124,12 +108,13 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
 
     Attributes
     ----------
-    clean_mask_ : bool ndarray of shape (n_rows,)
-        The rows of X, as passed to ``fit``, that the last finished epoch learned from; for "co-teaching" those that
-        both networks did, and every row for "standard", "forward" and "d2l". Rows held out by `train_split` are False.
-    clean_score_ : float ndarray of shape (n_rows,)
-        The share of filtering epochs in which the row was kept; low for a suspect label. 1 if there was no filtering
-        epoch, NaN for rows held out by `train_split`.
+    clean_mask_ : bool ndarray of shape (n_samples,)
+        The samples of X, as passed to ``fit``, that the last finished epoch learned from; for "co-teaching" those that
+        both networks did, and every sample for "standard", "forward", "d2l" and "elr". Samples held out by
+        `train_split` are False.
+    clean_score_ : float ndarray of shape (n_samples,)
+        The share of epochs after the warm-up in which the sample was selected; low for a suspect label. 1 if there was
+        no such epoch, NaN for samples held out by `train_split`.
     classes_ : ndarray of shape (n_classes,)
         The labels, in the order of the columns of ``predict_proba``.
     eps_ : float
@@ -146,25 +131,28 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X was a DataFrame with names.
     history : skorch.history.History
-        Per epoch, among others ``train_loss`` and ``rows_kept``. For methods with several networks losses are means
-        over the networks. ``valid_loss`` is that of the criterion, without what "forward" and "d2l" make of it.
+        Per epoch, among others ``train_loss`` and ``n_selected``, the number of samples that were learned from. For
+        methods with several networks losses are means over the networks. ``valid_loss`` is that of the criterion,
+        without what "forward", "d2l" and "elr" make of it.
     module_ : nn.Module
-        The trained network, or a `Committee` of them.
+        The trained network, or a `NetworkEnsemble` of them.
     method_ : Method
-        The state of the method, saved by ``save_params(f_method=...)``.
+        The method with its state, saved by ``save_params(f_method=...)``. Its attributes whose names end in an
+        underscore are attributes of the estimator, too.
 
     See Also
     --------
     skorch.NeuralNetClassifier : The class it extends.
+    sklearn_lec.methods.Method : What to subclass for a method of your own.
     sklearn_lec.callbacks.LabelQuality : Label precision and recall per epoch, where the right labels are known.
 
     Notes
     -----
-    Cost in passes per epoch over n rows, once the warming-up is over: "ltec" and "self-training" take n forward and n
+    Cost in passes per epoch over n samples, after the warm-up: "ltec", "self-training" and "elr" take n forward and n
     backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n, "ltec-full" n
-    passes to select and then one forward and backward pass per kept row; "forward" trains twice. Where a network with
-    convolutions keeps fewer than half of the rows, these go forward once more, and they alone go backward. "lsec" needs
-    a network with dropout or noise. The row-wise memory is 8 bytes per row, whatever `M`.
+    passes to select and then one forward and backward pass per selected sample; "forward" trains twice. With separate
+    votes the selected samples go forward once more, and they alone go backward. "lsec" needs a network with dropout or
+    noise. The record takes 8 bytes per sample, whatever `M`; "elr" takes 4 more for each class.
 
     Adam and AdamW are run fused, unless ``optimizer__fused``, ``foreach``, ``capturable`` or ``differentiable`` is set.
 
@@ -172,12 +160,15 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
     Votes compare the losses without them; they count in the update alone, as `sample_weight` does. With an optimizer
     that evaluates a batch several times, such as LBFGS, each evaluation votes.
 
-    Filtering is weak where wrong labels resemble each other, as when an annotator confuses two classes throughout:
-    use a larger `M` there. ``partial_fit`` goes on with the rows' record as long as it gets the same labels.
+    Subclasses may override skorch's hooks, as in skorch's recipe for gradient accumulation. Samples are selected in
+    ``get_loss``: a step that does not reach it is an error.
+
+    Selecting by loss is weak where wrong labels resemble each other, as when an annotator always confuses two classes:
+    use a larger `M` there. ``partial_fit`` goes on with the record of the samples as long as it gets the same labels.
 
     References
     ----------
-    J. Lee and S.-Y. Chung, "Robust Training with Ensemble Consensus", ICLR 2020.
+    J. Lee and S.-Y. Chung, "Robust Training with Ensemble Consensus", ICLR 2020, https://arxiv.org/abs/1910.09792.
 
     Examples
     --------
@@ -189,11 +180,6 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
     >>> bool(clf.clean_mask_[:30].mean() < 0.1), bool(clf.clean_mask_[30:].mean() > 0.9)
     (True, True)
     """
-
-    # Beside skorch's own: what is moved to the CPU when a net that was trained on a GPU is unpickled without one.
-    cuda_dependent_attributes_ = ["method_"]
-    module_arguments_ = {}
-    _run = None
 
     def __init__(
         self,
@@ -301,50 +287,6 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
             self.method.set_params(**of_method)
         return self
 
-    def __getstate__(self):
-        # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
-        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
-
-    # --- building the parts ---------------------------------------------------------------------------------------
-
-    def initialize(self):
-        """Build the network, optimizer and callbacks anew; ``fit`` does it by itself."""
-        with self._random_numbers(restart=True):
-            return super().initialize()
-
-    def _initialize_module(self, reason=None):
-        # Before initialize_module, which users override.
-        self.method_ = new_method(self)
-        self.eps_ = getattr(self.method_, "eps", self.eps)
-        return super()._initialize_module(reason)
-
-    def initialize_module(self):
-        """Build as many networks as the method trains."""
-        with self._random_numbers(restart=False):
-            self.module_ = new_module(self, self.method_.n_networks)
-        return self
-
-    def get_all_learnable_params(self):
-        """Yield names and parameters; those of an ensemble have the names that they have in their own network."""
-        in_ensemble = self.method_.n_networks > 1
-        for name, parameter in super().get_all_learnable_params():
-            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_ensemble else name, parameter
-
-    def get_params_for_optimizer(self, prefix, named_parameters):
-        """Return the arguments of an optimizer; Adam is fused, unless the user has said how it is to be computed."""
-        groups, arguments = super().get_params_for_optimizer(prefix, named_parameters)
-        parameters = [parameter for group in groups[0] for parameter in group["params"]]
-        return groups, fused_adam(getattr(self, prefix, None), parameters, arguments)
-
-    def _random_numbers(self, *, restart):
-        """Return a block in which random numbers come from `random_state`, anew or going on."""
-        if self.random_state is None:
-            return nullcontext()
-        stream = vars(self).get("random_stream_")
-        if stream is None or (restart and not stream.is_active):
-            self.random_stream_ = stream = RandomStream(self.random_state)
-        return stream.active()
-
     # --- fitting --------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, *, sample_weight=None, **fit_params):
@@ -406,115 +348,6 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
             with self._training_run(X, y, sample_weight=weights, is_resumable=from_scratch and is_fit):
                 return super().partial_fit(X, y, **fit_params)
 
-    def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
-        """Check X and y, note what they tell about classes and features, and return them."""
-        X = check_inputs(self, X, reset=from_scratch)
-        n_samples = len(X) if isinstance(X, Dataset) else get_len(X)
-        if y is None and not isinstance(X, Dataset):
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
-                "(x, y) brings its own labels."
-            )
-        if y is None:
-            y = check_labels(labels_of(X), n_samples=n_samples)
-        else:
-            y = check_labels(y, n_samples=n_samples)
-            X = RelabeledDataset(X, y) if isinstance(X, Dataset) else X
-        learned = None if from_scratch else vars(self).get("classes_inferred_")
-        known = classes if classes is not None else self.classes if self.classes is not None else learned
-        if learned is not None and not np.array_equal(known, learned):
-            raise ValueError(
-                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
-                "which the outputs of the network belong. Call fit to start with other classes."
-            )
-        self.classes_inferred_ = check_classes(y, known=known)
-        self.module_arguments_ = module_arguments(sample_shape(X), len(self.classes_inferred_))
-        return X, y
-
-    @contextmanager
-    def _training_run(self, X, y, **arguments):
-        """Hold a `TrainingRun` for the length of a block: it begins and ends here, and nowhere else."""
-        self._run = TrainingRun(self, X, y, **arguments)
-        try:
-            yield
-        finally:
-            self._run = None
-
-    # --- skorch's hooks, in the order in which they are called ------------------------------------------------------
-
-    def check_data(self, X, y):
-        """Do nothing: X and y have been checked before the network was built."""
-
-    def fit_loop(self, X, y=None, epochs=None, **fit_params):
-        """Train for `epochs` epochs, or for as many as an interrupted run has left; `max_epochs` if None."""
-        if self._run is None:  # called directly
-            X, y = self._validate_fit_data(X, y)
-            with self._training_run(X, y):
-                return self.fit_loop(X, y, epochs, **fit_params)
-        self._run.fit_params = {name: value for name, value in fit_params.items() if name != "_routing_method"}
-        return super().fit_loop(X, y, self._run.start(epochs), **fit_params)
-
-    def get_split_datasets(self, X, y=None, **fit_params):
-        """Split into training and validation set; in a training both are made of one data set that holds all of X."""
-        return super().get_split_datasets(X if self._run is None else self._run.dataset, y, **fit_params)
-
-    def get_iterator(self, dataset, training=False):
-        """Return an iterator over batches that carry their sample numbers."""
-        arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
-        loader_class = self.iterator_train if training else self.iterator_valid
-        arguments = {"batch_size": self.batch_size, "shuffle": training} | arguments
-        if self._run is None:
-            return indexed_loader(dataset, loader_class, numbers=None, **arguments)
-        return self._run.loader(dataset, loader_class, arguments)
-
-    def notify(self, method_name, **kwargs):
-        """Tell callbacks; before the first epoch the run begins, and after each one a checkpoint is written."""
-        if method_name == "on_epoch_begin" and self._run is not None:
-            self._run.begin(kwargs.get("dataset_train"))
-        super().notify(method_name, **kwargs)
-        if method_name == "on_epoch_end" and self._run is not None and self._run.checkpoints is not None:
-            self._run.checkpoints.write()
-
-    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
-        """Run an epoch; the training run knows which batch is under way, whatever overrides the step."""
-        if training and self._run is not None:
-            iterator, step_fn = self._run.begin_epoch(iterator, step_fn)
-        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
-        if training and self._run is not None:
-            self._run.end_epoch()
-
-    def infer(self, x, **fit_params):
-        """Run the network on a batch, brought to its device and precision."""
-        reference = None if self._run is None else self._run.reference
-        x = to_like(x, reference_parameter(self.module_) if reference is None else reference)
-        try:
-            return super().infer(x, **fit_params)
-        except ValueError:
-            # Batch norm refuses to take the statistics of a single sample, which the last batch may well be.
-            if not self.module_.training or get_len(x) != 1:
-                raise
-            with batchnorm_in_evaluation(self.module_):
-                return super().infer(x, **fit_params)
-
-    def get_loss(self, y_pred, y_true, X=None, training=False):
-        """Return the loss: in a training step that of the selected samples summed over networks, else the mean."""
-        label_codes = LabelCodes(self.classes_inferred_) if self._run is None else self._run.label_codes
-        # A get_loss of the user's own may have lost the flag; within a training step the mode of the network tells.
-        in_step = self._run is not None and self._run.batch is not None and self.module_.training
-        labels = label_codes(y_true, known=training or in_step)
-        n_classes, n_networks = len(label_codes.classes), self.method_.n_networks
-        check_outputs(y_pred, n_samples=len(labels), n_classes=n_classes, n_networks=n_networks)
-        labels = labels.to(y_pred.device)
-        if self._run is not None and (training or in_step):
-            return self._run.loss_of_batch(y_pred, labels, X)
-        if training and self.method_.selects_samples:
-            raise RuntimeError(
-                f"a training step outside of fit and partial_fit cannot select samples, which method={self.method!r} "
-                "does. Call partial_fit, or use method='standard'."
-            )
-        of_networks = [super(LECClassifier, self).get_loss(o, labels) for o in per_network(y_pred, self.method_)]
-        return torch.stack(of_networks).mean()
-
     # --- predicting -----------------------------------------------------------------------------------------------
 
     def predict_proba(self, X):
@@ -546,14 +379,3 @@ class LECClassifier(AutoDeviceMixin, NeuralNetClassifier):
         classes = vars(self).get("classes_inferred_", self.classes)
         # A net that was initialized and given weights, but never fitted, knows no labels: numbers, as in skorch.
         return codes if classes is None else np.asarray(classes)[codes]
-
-    def _get_predict_nonlinearity(self):
-        nonlinearity = super()._get_predict_nonlinearity()
-
-        def average_over_networks(outputs):
-            probabilities = nonlinearity(outputs)
-            if probabilities.dtype == torch.bfloat16:  # which NumPy does not have
-                probabilities = probabilities.float()
-            return probabilities.mean(dim=1) if self.method_.n_networks > 1 else probabilities
-
-        return average_over_networks

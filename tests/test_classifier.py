@@ -188,7 +188,7 @@ def marked_rows(X, method="ltec", **kwargs):
     return LECClassifier(TinyNet, method=method, lr=0.05, **settings | kwargs), X, y
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].filters])
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m]().selects_samples])
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_masks_line_up_with_the_rows_that_the_user_passed(method, num_workers):
     rng = np.random.RandomState(0)
@@ -217,7 +217,7 @@ def test_rows_held_out_are_false_in_the_mask_and_nan_in_the_score(table, quick, 
     assert held_out.sum() == 30
     assert not clf.clean_mask_[held_out].any()
     assert np.array_equal(np.isnan(clf.clean_score_), held_out)
-    assert clf.history[-1, "rows_kept"] == clf.clean_mask_.sum() <= 60
+    assert clf.history[-1, "n_selected"] == clf.clean_mask_.sum() <= 60
 
 
 def test_masks_line_up_through_a_split_of_a_subset():
@@ -252,7 +252,7 @@ def test_clean_mask_is_what_the_last_epoch_trained_on(table, quick):
     assert np.array_equal(clf.clean_mask_, kept[-1])
     assert kept[0].all()
     assert np.allclose(clf.clean_score_, (kept[1].astype(float) + kept[2]) / 2)
-    assert clf.history[:, "rows_kept"] == [mask.sum() for mask in kept]
+    assert clf.history[:, "n_selected"] == [mask.sum() for mask in kept]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from sklearn_lec.modules import MLP, Committee, Conv9, GaussianNoise, ResNet20
+from sklearn_lec.modules import MLP, NetworkEnsemble, Conv9, GaussianNoise, ResNet20
 
 
 def conv(channels, padding):
@@ -117,6 +117,6 @@ def test_committee_stacks_the_outputs_of_its_networks():
     networks = [nn.Linear(4, 3), nn.Linear(4, 3)]
     x = torch.rand(5, 4)
 
-    outputs = Committee(networks)(x)
+    outputs = NetworkEnsemble(networks)(x)
 
     assert torch.equal(outputs[:, 1], networks[1](x))

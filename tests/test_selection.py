@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_lec.selection import KeptRows, TemporalConsensus, small_loss_count, small_loss_mask
+from sklearn_lec._selection import SampleRecord, TemporalConsensus, small_loss_count, small_loss_mask
 
 
 def literal_a3(small_loss_sets, t, M):
@@ -98,7 +98,7 @@ def test_small_loss_mask_never_marks_a_loss_that_is_not_finite(values):
 
 
 def test_kept_rows_scores_the_share_of_filtering_epochs():
-    kept = KeptRows(3, training_rows=torch.tensor([0, 1]))
+    kept = SampleRecord(3, training_rows=torch.tensor([0, 1]))
     for filtering, rows in [(False, [0, 1]), (True, [0]), (True, [0, 1])]:
         kept.add(torch.tensor(rows), True)
         kept.close_epoch(filtering=filtering)
@@ -108,7 +108,7 @@ def test_kept_rows_scores_the_share_of_filtering_epochs():
 
 
 def test_kept_rows_outgrow_int16_without_an_error():
-    kept = KeptRows(1)
+    kept = SampleRecord(1)
     kept.n_epochs = torch.iinfo(torch.int16).max
     kept.counts.fill_(kept.n_epochs)
     kept.add(torch.tensor([0]), True)
@@ -119,9 +119,9 @@ def test_kept_rows_outgrow_int16_without_an_error():
 
 
 def test_memory_per_row_is_eight_bytes():
-    kept, consensus = KeptRows(1000), TemporalConsensus(1000)
+    kept, consensus = SampleRecord(1000), TemporalConsensus(1000)
 
-    tensors = [kept.current, kept.last, kept.counts, consensus.last_miss]
+    tensors = [kept.current, kept.last, kept.counts, record.memory["last_miss"]]
 
     assert sum(tensor.nbytes for tensor in tensors) == 8 * 1000
 
@@ -134,7 +134,7 @@ def test_rows_are_ranked_alike_on_the_cpu_and_on_a_device(percent, values):
     losses = torch.tensor([values, values[::-1]])
 
     on_cpu = small_loss_mask(losses, eps=percent / 100)
-    with patch("sklearn_lec.selection.on_host", lambda tensor: False):
+    with patch("sklearn_lec._selection.on_host", lambda tensor: False):
         on_device = small_loss_mask(losses, eps=percent / 100)
 
     assert torch.equal(on_cpu, on_device)
@@ -153,4 +153,4 @@ def test_an_update_can_be_taken_back():
 
     consensus.take_back()
 
-    assert consensus.last_miss.tolist() == [0, 1, 0]
+    assert record.memory["last_miss"].tolist() == [0, 1, 0]

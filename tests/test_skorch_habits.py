@@ -94,7 +94,7 @@ def test_a_training_goes_on_from_saved_parameters_with_the_same_record(table, qu
 
     assert torch.equal(weights(other), weights(clf))
     assert np.array_equal(other.clean_score_, clf.clean_score_)
-    assert other.history[:, "rows_kept"] == clf.history[:, "rows_kept"]
+    assert other.history[:, "n_selected"] == clf.history[:, "n_selected"]
 
 
 def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_warming_up(table, quick, tmp_path):
@@ -105,7 +105,7 @@ def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_warming_u
     clf = LECClassifier(TinyNet, eps=0.4, **settings, callbacks=[checkpoint, LoadInitState(checkpoint)]).fit(*table)
 
     assert clf.method_.epoch == 8
-    assert max(clf.history[4:, "rows_kept"]) < 90
+    assert max(clf.history[4:, "n_selected"]) < 90
 
 
 def test_a_net_pickled_during_training_is_complete_and_does_not_carry_the_data(table, quick, tmp_path):
@@ -217,7 +217,7 @@ def test_set_params_reaches_module_optimizer_and_iterator(table, quick):
 
     assert clf.module_.head.in_features == 7
     assert clf.optimizer_.param_groups[0]["weight_decay"] == 0.5
-    assert clf.history[:, "rows_kept"][0] == 80
+    assert clf.history[:, "n_selected"][0] == 80
 
 
 def test_param_groups_are_found_by_name_in_every_network(table, quick):

@@ -5,16 +5,16 @@ from skorch.dataset import Dataset as SkorchDataset
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, RandomSampler, Subset, TensorDataset
 
-from sklearn_lec.data import (
-    NumberedRows,
-    finite_rows,
-    matching,
+from sklearn_lec._training.batches import (
+    IndexedDataset,
+    finite_samples,
+    to_like,
     module_arguments,
-    numbered_batches,
-    rows_within,
-    typical_parameter,
+    indexed_loader,
+    sample_numbers,
+    reference_parameter,
 )
-from sklearn_lec.labels import LabelCodes, Relabelled, labels_of
+from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
 
 X = np.arange(20.0).reshape(10, 2)
 y = np.arange(10) % 3
@@ -47,22 +47,22 @@ def test_batches_bring_the_rows_that_their_numbers_say(dataset, num_workers):
     subset = Subset(dataset, [7, 2, 5, 9])
 
     batches = list(
-        numbered_batches(
+        indexed_loader(
             subset,
             DataLoader,
-            rows=rows_within(subset, dataset),
+            rows=sample_numbers(subset, dataset),
             batch_size=3,
             shuffle=True,
             num_workers=num_workers,
         )
     )
 
-    assert [len(batch.rows) for batch in batches] == [3, 1]
+    assert [len(batch.samples) for batch in batches] == [3, 1]
     for batch in batches:
         X_batch, y_batch = batch
-        assert torch.equal(X_batch, torch.from_numpy(X[batch.rows.numpy()]))
-        assert torch.equal(y_batch, torch.from_numpy(y[batch.rows.numpy()]))
-    assert {row for batch in batches for row in batch.rows.tolist()} == {7, 2, 5, 9}
+        assert torch.equal(X_batch, torch.from_numpy(X[batch.samples.numpy()]))
+        assert torch.equal(y_batch, torch.from_numpy(y[batch.samples.numpy()]))
+    assert {row for batch in batches for row in batch.samples.tolist()} == {7, 2, 5, 9}
 
 
 def test_data_in_memory_is_fetched_by_whole_batches():
@@ -77,7 +77,7 @@ def test_data_in_memory_is_fetched_by_whole_batches():
     dataset.X = X.view(CountingArray)
     CountingArray.calls = 0
 
-    NumberedRows(dataset).__getitems__([1, 2, 3, 4, 5])
+    IndexedDataset(dataset).__getitems__([1, 2, 3, 4, 5])
 
     assert CountingArray.calls <= 1
 
@@ -85,11 +85,11 @@ def test_data_in_memory_is_fetched_by_whole_batches():
 def test_rows_are_traced_through_subsets_of_subsets():
     whole = SkorchDataset(X, y)
 
-    rows = rows_within(Subset(Subset(whole, [3, 5, 7]), [2, 0]), whole)
+    rows = sample_numbers(Subset(Subset(whole, [3, 5, 7]), [2, 0]), whole)
 
     assert rows.tolist() == [7, 3]
-    assert rows_within(whole, whole).tolist() == list(range(10))
-    assert rows_within(SkorchDataset(X, y), whole) is None
+    assert sample_numbers(whole, whole).tolist() == list(range(10))
+    assert sample_numbers(SkorchDataset(X, y), whole) is None
 
 
 @pytest.mark.parametrize("positions", [None, [3, 4, 9]])
@@ -133,7 +133,7 @@ def test_label_codes_take_labels_in_a_column(y):
 
 
 def test_a_relabelled_data_set_keeps_its_inputs():
-    dataset = Relabelled(SkorchDataset(X, y), np.arange(10, 20))
+    dataset = RelabeledDataset(SkorchDataset(X, y), np.arange(10, 20))
 
     assert dataset[3][1] == 13
     assert np.array_equal(dataset[3][0], X[3])
@@ -142,25 +142,25 @@ def test_a_relabelled_data_set_keeps_its_inputs():
 
 @pytest.mark.parametrize("name", ["sampler", "batch_sampler"])
 def test_a_sampler_of_none_is_no_sampler(name):
-    batches = numbered_batches(SkorchDataset(X, y), DataLoader, rows=None, batch_size=4, shuffle=True, **{name: None})
+    batches = indexed_loader(SkorchDataset(X, y), DataLoader, rows=None, batch_size=4, shuffle=True, **{name: None})
 
-    assert [len(batch.rows) for batch in batches] == [4, 4, 2]
+    assert [len(batch.samples) for batch in batches] == [4, 4, 2]
     assert isinstance(batches.loader.batch_sampler.sampler, RandomSampler)
 
 
 def test_matching_casts_floats_to_the_precision_of_the_module_and_leaves_integers():
     data = {"a": torch.ones(2, dtype=torch.float64), "b": torch.ones(2, dtype=torch.int32)}
 
-    matched = matching(data, typical_parameter(nn.Linear(1, 1)))
+    matched = to_like(data, reference_parameter(nn.Linear(1, 1)))
 
     assert (matched["a"].dtype, matched["b"].dtype) == (torch.float32, torch.int32)
-    assert matching(data, typical_parameter(nn.Linear(1, 1).double()))["a"].dtype == torch.float64
+    assert to_like(data, reference_parameter(nn.Linear(1, 1).double()))["a"].dtype == torch.float64
 
 
-def test_finite_rows_go_by_the_losses_and_if_none_is_finite_by_the_inputs():
+def test_finite_samples_go_by_the_losses_and_if_none_is_finite_by_the_inputs():
     nan = float("nan")
     inputs = torch.tensor([[0.0, 1.0], [nan, 1.0], [0.0, 0.0]])
 
-    assert finite_rows(torch.tensor([[1.0, nan, 2.0], [nan, 1.0, 1.0]]), inputs).tolist() == [False, False, True]
-    assert finite_rows(torch.full((1, 3), nan), inputs).tolist() == [True, False, True]
-    assert finite_rows(torch.full((1, 3), nan), {"x": inputs, "z": torch.ones(3)}).tolist() == [True, False, True]
+    assert finite_samples(torch.tensor([[1.0, nan, 2.0], [nan, 1.0, 1.0]]), inputs).tolist() == [False, False, True]
+    assert finite_samples(torch.full((1, 3), nan), inputs).tolist() == [True, False, True]
+    assert finite_samples(torch.full((1, 3), nan), {"x": inputs, "z": torch.ones(3)}).tolist() == [True, False, True]

@@ -5,7 +5,7 @@ import torch
 from sklearn.base import clone
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.device import fastest_device
+from sklearn_lec._training.device import fastest_device
 
 
 def test_auto_is_resolved_for_skorch_and_kept_for_the_user():

@@ -22,7 +22,7 @@ from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset, WeightedRandomSampler
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.checkpointing import RunFolder, digest
+from sklearn_lec._training.resume import CheckpointFolder, digest
 from sklearn_lec.methods import METHODS
 from tests.helpers import TinyNet, weights
 
@@ -282,13 +282,13 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(table, tmp_path, kind
     expected = LECClassifier(**settings()).fit(*table)
     with pytest.raises(PowerCutError):
         LECClassifier(**settings(), checkpoint_dir=tmp_path, callbacks=[PowerCut(5)]).fit(*table)
-    newest = RunFolder(tmp_path).files()[0]
+    newest = CheckpointFolder(tmp_path).files()[0]
     content = newest.read_bytes()
 
     for tenth in range(10):
         newest.write_bytes(damaged(content, kind, tenth / 10))
         with pytest.warns(UserWarning, match=f"{newest.name} is damaged; going back to the one before"):
-            state = RunFolder(tmp_path).read(map_location="cpu")
+            state = CheckpointFolder(tmp_path).read(map_location="cpu")
         assert len(state["history"]) == 3
     with pytest.warns(UserWarning, match="is damaged"):
         resumed = LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
@@ -298,7 +298,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(table, tmp_path, kind
 
 def test_a_folder_with_nothing_but_damaged_checkpoints_is_an_error(table, tmp_path):
     LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
-    for file in RunFolder(tmp_path).files():
+    for file in CheckpointFolder(tmp_path).files():
         file.write_bytes(b"nothing")
 
     with (

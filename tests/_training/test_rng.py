@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from sklearn_lec.randomness import RandomStream
+from sklearn_lec._training.rng import RandomStream
 
 
 def draw():

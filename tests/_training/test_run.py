@@ -66,7 +66,7 @@ def test_without_noise_to_expect_every_row_is_kept(table, quick, method):
 
     assert clf.clean_mask_.all()
     assert (clf.clean_score_ == 1).all()
-    assert clf.history[:, "rows_kept"] == [90, 90, 90]
+    assert clf.history[:, "n_selected"] == [90, 90, 90]
 
 
 def test_lnec_with_one_optimizer_equals_separately_trained_networks(table, quick):
@@ -130,7 +130,7 @@ def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
 
     class Recording(LECClassifier):
         def train_step(self, batch, **fit_params):
-            seen.append((self.method_.epoch, set(batch.rows.tolist())))
+            seen.append((self.method_.epoch, set(batch.samples.tolist())))
             return super().train_step(batch, **fit_params)
 
     clf = Recording(method="ltec-full", eps=0.3, **quick | {"max_epochs": 4}).fit(X, y)
@@ -218,16 +218,16 @@ def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_row(table, quick):
 
     # eps = 0.02 of 90 rows in one batch leaves out one row: that with the largest loss.
     settings = quick | {"M": 4, "max_epochs": 6, "batch_size": 90, "callbacks": [Flick()]}
-    with pytest.warns(UserWarning, match="NaN or infinite in epoch 3, at row.s. 4 of X"):
+    with pytest.warns(UserWarning, match="NaN or infinite in epoch 3, at sample.s. 4 of X"):
         clf = LECClassifier(TinyNet, eps=0.02, **settings).fit(dataset)
 
-    assert clf.method_.consensus.last_miss[4] == 3
+    assert clf.method_.record.memory["last_miss"][4] == 3
     assert not clf.clean_mask_[4]
 
 
 def test_an_epoch_that_kept_nothing_does_not_leak_into_the_next_fit(table, quick):
     clf = LECClassifier(TinyNet, method="ltec-full", eps=0.995, **quick)
-    with pytest.warns(UserWarning, match="no row was kept"):
+    with pytest.warns(UserWarning, match="no sample was selected"):
         clf.fit(*table)
 
     clf.set_params(eps=0.0).fit(*table)
@@ -278,14 +278,14 @@ def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
     assert clf.module_.body[2].num_batches_tracked == 3 * 6
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m].filters])
+@pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m]().selects_samples])
 def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quick, method):
     # floor(0.005 * n) of n rows have a small loss: none, in every filtering epoch.
     quick |= {"max_epochs": 1, "batch_size": 16, "T_k": 2}
     clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
     before, loss_before = weights(clf), clf.history[-1, "train_loss"]
 
-    with pytest.warns(UserWarning, match="nothing was learned in epoch 2: no row was kept"):
+    with pytest.warns(UserWarning, match="nothing was learned in epoch 2: no sample was selected"):
         clf.partial_fit(*table)
 
     assert torch.equal(weights(clf), before)

@@ -18,7 +18,7 @@ from benchmarks.passes import SmallConvolution, count_passes
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP, Conv9
-from sklearn_lec.switches import untracked_batchnorm
+from sklearn_lec._training.torch_utils import untracked_batchnorm
 from tests.helpers import TinyNet, weights
 
 VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]
@@ -65,7 +65,7 @@ class Waits(TorchDispatchMode):
 
 def as_on_a_device():
     """Let CPU tensors be treated as if the host could not look into them."""
-    return patch("sklearn_lec.selection.on_host", lambda tensor: False), patch(
+    return patch("sklearn_lec._selection.on_host", lambda tensor: False), patch(
         "sklearn_lec.filtering.on_host", lambda tensor: False
     )
 
@@ -87,7 +87,7 @@ def test_a_device_is_waited_for_once_per_step(table, quick, method):
 
     selection, filtering = as_on_a_device()
     batch = next(iter(clf.get_iterator(clf.get_dataset(*table), training=True)))
-    batch.rows = torch.arange(16)
+    batch.samples = torch.arange(16)
     with selection, filtering, patch.object(torch.Tensor, "tolist", counted), Waits() as waits:
         clf.train_step(batch)
 
@@ -129,7 +129,7 @@ def test_the_vote_is_apart_once_few_rows_are_kept_whatever_eps_is(table, quick):
     X, y = table[0], np.random.RandomState(0).randint(0, 3, 90)
     clf = LECClassifier(TinyConv, eps=0.4, **quick | {"M": math.inf, "max_epochs": 6}).fit(X, y)
 
-    assert clf.history[-2, "rows_kept"] < 45
+    assert clf.history[-2, "n_selected"] < 45
     assert clf._selects_apart_
 
 
@@ -138,17 +138,17 @@ def test_a_row_that_spoils_its_batch_costs_the_others_no_vote(table, quick):
     X[4] = math.nan  # batch norm spreads it over the losses of all 16 rows
     clf = LECClassifier(MLP, eps=0.2, iterator_train__shuffle=False, **quick)
 
-    with pytest.warns(UserWarning, match="at row"):
+    with pytest.warns(UserWarning, match="at sample"):
         clf.fit(TensorDataset(X, y), None)
 
-    assert clf.method_.consensus.last_miss[4] == 3
+    assert clf.method_.record.memory["last_miss"][4] == 3
     assert clf.clean_mask_[:16].sum() > 4
 
 
 def test_the_vote_is_not_apart_while_warming_up(table, quick):
     clf = LECClassifier(TinyConv, eps=0.6, **quick | {"max_epochs": 1, "T_w": 1})
 
-    with pytest.warns(UserWarning, match="the whole training is warming-up"):
+    with pytest.warns(UserWarning, match="the whole training is warm-up"):
         clf.fit(*table)
 
     assert not clf._selects_apart_
@@ -246,7 +246,7 @@ def test_a_second_pass_that_is_not_finite_changes_neither_weights_nor_votes(tabl
         clf.set_params(max_epochs=1).partial_fit(*table)
 
     assert torch.equal(weights(clf), before)
-    assert (clf.method_.consensus.last_miss == 4).sum() >= 0.5 * len(table[1])
+    assert (clf.method_.record.memory["last_miss"] == 4).sum() >= 0.5 * len(table[1])
     assert not clf.clean_mask_.any()
 
 
@@ -290,7 +290,7 @@ def test_losses_of_many_rows_in_half_precision_do_not_overflow(quick):
         Half, eps=0.5, optimizer=torch.optim.SGD, **quick | {"batch_size": -1, "max_epochs": 2, "T_w": 0}
     ).fit(X, y)
 
-    assert clf.history[:, "rows_kept"][0] == 35_000
+    assert clf.history[:, "n_selected"][0] == 35_000
 
 
 @pytest.mark.parametrize(("method", "networks", "forward"), [("ltec", 1, 1), ("lsec", 1, 5), ("lnec", 5, 5)])

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from sklearn_lec.switches import batchnorm_in_evaluation, mend_batchnorm, one_loss_per_row, untracked_batchnorm
+from sklearn_lec._training.torch_utils import batchnorm_in_evaluation, reset_broken_batchnorm, one_loss_per_sample, untracked_batchnorm
 
 
 def test_untracked_batchnorm_uses_the_batch_and_leaves_the_running_statistics_alone():
@@ -27,22 +27,22 @@ def test_batchnorm_in_evaluation_takes_a_single_row():
     assert layer.training
 
 
-def test_mend_batchnorm_resets_only_what_is_not_finite():
+def test_reset_broken_batchnorm_resets_only_what_is_not_finite():
     good, bad = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
     good.running_mean.fill_(3.0)
     bad.running_mean.fill_(float("nan"))
 
-    mend_batchnorm(nn.Sequential(good, bad))
+    reset_broken_batchnorm(nn.Sequential(good, bad))
 
     assert good.running_mean.tolist() == [3.0, 3.0]
     assert bad.running_mean.tolist() == [0.0, 0.0]
 
 
-def test_one_loss_per_row_leaves_class_weights_out_and_puts_everything_back():
+def test_one_loss_per_sample_leaves_class_weights_out_and_puts_everything_back():
     weight = torch.tensor([1.0, 9.0])
     criterion, outputs, labels = nn.CrossEntropyLoss(weight=weight), torch.zeros(2, 2), torch.tensor([0, 1])
 
-    with one_loss_per_row(criterion):
+    with one_loss_per_sample(criterion):
         losses = criterion(outputs, labels)
 
     assert losses[0] == losses[1]
@@ -53,7 +53,7 @@ def test_one_loss_per_row_leaves_class_weights_out_and_puts_everything_back():
 def test_switches_are_turned_back_after_an_error():
     criterion = nn.CrossEntropyLoss()
 
-    with pytest.raises(KeyError), one_loss_per_row(criterion):
+    with pytest.raises(KeyError), one_loss_per_sample(criterion):
         raise KeyError
 
     assert criterion.reduction == "mean"

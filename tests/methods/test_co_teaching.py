@@ -75,5 +75,5 @@ def test_epochs_in_which_nothing_is_left_out_do_not_count_in_the_score(table, qu
 
     clf = LECClassifier(TinyNet, method="co-teaching", eps=0.4, **settings).fit(*table)
 
-    assert clf.method_.kept.n_epochs == 2
+    assert clf.method_.record.n_epochs == 2
     assert set(clf.clean_score_) <= {0.0, 0.5, 1.0}

@@ -110,7 +110,7 @@ def test_state_dict_carries_everything_that_the_method_remembers(name):
     other.load_state_dict(state)
 
     assert other.epoch == 2
-    assert other.rows_identity == "these rows"
+    assert other.data_identity == "these rows"
     assert other.kept.last.tolist() == [True, True, False, False]
     assert other.kept.score.tolist() == [1.0, 1.0, 0.0, 0.0]
     assert str(other.state_dict()) == str(state)

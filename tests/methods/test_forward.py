@@ -186,7 +186,7 @@ def test_a_network_that_is_sure_of_itself_still_learns_from_the_corrected_loss()
 
 
 def test_a_standard_network_that_predicts_nothing_is_an_error_that_says_so():
-    with pytest.raises(ValueError, match=r"predicts NaN for every row. Lower lr, scale X"):
+    with pytest.raises(ValueError, match=r"predicts NaN for every sample. Lower lr, scale X"):
         estimate_corruption_matrix(np.full((5, 2), np.nan), percentile=97)
 
 

@@ -1,0 +1,208 @@
+"""Every hook of skorch that the package overrides, each a few lines that hand over to the training run."""
+
+import re
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
+import torch
+from skorch import NeuralNetClassifier
+from skorch.dataset import get_len
+from torch.utils.data import Dataset
+
+from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
+from sklearn_lec._training.build import fused_adam, module_arguments, new_method, new_module, sample_shape
+from sklearn_lec._training.device import AutoDeviceMixin
+from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
+from sklearn_lec._training.rng import RandomStream
+from sklearn_lec._training.run import TrainingRun
+from sklearn_lec._training.step import per_network
+from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
+from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
+
+__all__ = ["MethodNet"]
+
+
+class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
+    """A skorch classifier that is trained by a `Method`.
+
+    Attributes
+    ----------
+    method_ : Method
+        The method with its state.
+    module_arguments_ : dict
+        What the data tells about the arguments of the network.
+    _run : TrainingRun or None
+        All that lives for one call of ``fit`` or ``partial_fit``; None outside of it.
+    """
+
+    # Beside skorch's own: what is moved to the CPU when a net that was trained on a GPU is unpickled without one.
+    cuda_dependent_attributes_ = ["method_"]
+    module_arguments_ = {}
+    _run = None
+
+    def __getstate__(self):
+        # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
+        return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
+    # --- building the parts ---------------------------------------------------------------------------------------
+
+    def initialize(self):
+        """Build the network, optimizer and callbacks anew; ``fit`` does it by itself."""
+        with self._random_numbers(restart=True):
+            return super().initialize()
+
+    def _initialize_module(self, reason=None):
+        # Before initialize_module, which users override.
+        self.method_ = new_method(self)
+        self.eps_ = getattr(self.method_, "eps", self.eps)
+        return super()._initialize_module(reason)
+
+    def initialize_module(self):
+        """Build as many networks as the method trains."""
+        with self._random_numbers(restart=False):
+            self.module_ = new_module(self, self.method_.n_networks)
+        return self
+
+    def get_all_learnable_params(self):
+        """Yield names and parameters; those of an ensemble have the names that they have in their own network."""
+        in_ensemble = self.method_.n_networks > 1
+        for name, parameter in super().get_all_learnable_params():
+            yield re.sub(r"^(_orig_mod\.)?networks\.\d+\.", "", name) if in_ensemble else name, parameter
+
+    def get_params_for_optimizer(self, prefix, named_parameters):
+        """Return the arguments of an optimizer; Adam is fused, unless the user has said how it is to be computed."""
+        groups, arguments = super().get_params_for_optimizer(prefix, named_parameters)
+        parameters = [parameter for group in groups[0] for parameter in group["params"]]
+        return groups, fused_adam(getattr(self, prefix, None), parameters, arguments)
+
+    def _random_numbers(self, *, restart):
+        """Return a block in which random numbers come from `random_state`, anew or going on."""
+        if self.random_state is None:
+            return nullcontext()
+        stream = vars(self).get("random_stream_")
+        if stream is None or (restart and not stream.is_active):
+            self.random_stream_ = stream = RandomStream(self.random_state)
+        return stream.active()
+
+    # --- one call of fit or partial_fit ---------------------------------------------------------------------------
+
+    def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
+        """Check X and y, note what they tell about classes and features, and return them."""
+        X = check_inputs(self, X, reset=from_scratch)
+        n_samples = len(X) if isinstance(X, Dataset) else get_len(X)
+        if y is None and not isinstance(X, Dataset):
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Only a Dataset that yields "
+                "(x, y) brings its own labels."
+            )
+        if y is None:
+            y = check_labels(labels_of(X), n_samples=n_samples)
+        else:
+            y = check_labels(y, n_samples=n_samples)
+            X = RelabeledDataset(X, y) if isinstance(X, Dataset) else X
+        learned = None if from_scratch else vars(self).get("classes_inferred_")
+        known = classes if classes is not None else self.classes if self.classes is not None else learned
+        if learned is not None and not np.array_equal(known, learned):
+            raise ValueError(
+                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
+                "which the outputs of the network belong. Call fit to start with other classes."
+            )
+        self.classes_inferred_ = check_classes(y, known=known)
+        self.module_arguments_ = module_arguments(sample_shape(X), len(self.classes_inferred_))
+        return X, y
+
+    @contextmanager
+    def _training_run(self, X, y, **arguments):
+        """Hold a `TrainingRun` for the length of a block: it begins and ends here, and nowhere else."""
+        self._run = TrainingRun(self, X, y, **arguments)
+        try:
+            yield
+        finally:
+            self._run = None
+
+    # --- skorch's hooks, in the order in which they are called ------------------------------------------------------
+
+    def check_data(self, X, y):
+        """Do nothing: X and y have been checked before the network was built."""
+
+    def fit_loop(self, X, y=None, epochs=None, **fit_params):
+        """Train for `epochs` epochs, or for as many as an interrupted run has left; `max_epochs` if None."""
+        if self._run is None:  # called directly
+            X, y = self._validate_fit_data(X, y)
+            with self._training_run(X, y):
+                return self.fit_loop(X, y, epochs, **fit_params)
+        self._run.fit_params = {name: value for name, value in fit_params.items() if name != "_routing_method"}
+        return super().fit_loop(X, y, self._run.start(epochs), **fit_params)
+
+    def get_split_datasets(self, X, y=None, **fit_params):
+        """Split into training and validation set; in a training both are made of one data set that holds all of X."""
+        return super().get_split_datasets(X if self._run is None else self._run.dataset, y, **fit_params)
+
+    def get_iterator(self, dataset, training=False):
+        """Return an iterator over batches that carry their sample numbers."""
+        arguments = self.get_params_for("iterator_train" if training else "iterator_valid")
+        loader_class = self.iterator_train if training else self.iterator_valid
+        arguments = {"batch_size": self.batch_size, "shuffle": training} | arguments
+        if self._run is None:
+            return indexed_loader(dataset, loader_class, numbers=None, **arguments)
+        return self._run.loader(dataset, loader_class, arguments)
+
+    def notify(self, method_name, **kwargs):
+        """Tell callbacks; before the first epoch the run begins, and after each one a checkpoint is written."""
+        if method_name == "on_epoch_begin" and self._run is not None:
+            self._run.begin(kwargs.get("dataset_train"))
+        super().notify(method_name, **kwargs)
+        if method_name == "on_epoch_end" and self._run is not None and self._run.checkpoints is not None:
+            self._run.checkpoints.write()
+
+    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+        """Run an epoch; the training run knows which batch is under way, whatever overrides the step."""
+        if training and self._run is not None:
+            iterator, step_fn = self._run.begin_epoch(iterator, step_fn)
+        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        if training and self._run is not None:
+            self._run.end_epoch()
+
+    def infer(self, x, **fit_params):
+        """Run the network on a batch, brought to its device and precision."""
+        reference = None if self._run is None else self._run.reference
+        x = to_like(x, reference_parameter(self.module_) if reference is None else reference)
+        try:
+            return super().infer(x, **fit_params)
+        except ValueError:
+            # Batch norm refuses to take the statistics of a single sample, which the last batch may well be.
+            if not self.module_.training or get_len(x) != 1:
+                raise
+            with batchnorm_in_evaluation(self.module_):
+                return super().infer(x, **fit_params)
+
+    def get_loss(self, y_pred, y_true, X=None, training=False):
+        """Return the loss: in a training step that of the selected samples summed over networks, else the mean."""
+        label_codes = LabelCodes(self.classes_inferred_) if self._run is None else self._run.label_codes
+        # A get_loss of the user's own may have lost the flag; within a training step the mode of the network tells.
+        in_step = self._run is not None and self._run.batch is not None and self.module_.training
+        labels = label_codes(y_true, known=training or in_step)
+        n_classes, n_networks = len(label_codes.classes), self.method_.n_networks
+        check_outputs(y_pred, n_samples=len(labels), n_classes=n_classes, n_networks=n_networks)
+        labels = labels.to(y_pred.device)
+        if self._run is not None and (training or in_step):
+            return self._run.loss_of_batch(y_pred, labels, X)
+        if training and self.method_.selects_samples:
+            raise RuntimeError(
+                f"a training step outside of fit and partial_fit cannot select samples, which method={self.method!r} "
+                "does. Call partial_fit, or use method='standard'."
+            )
+        criterion_loss = super().get_loss
+        of_networks = [criterion_loss(o, labels) for o in per_network(y_pred, self.method_)]
+        return torch.stack(of_networks).mean()
+
+    def _get_predict_nonlinearity(self):
+        nonlinearity = super()._get_predict_nonlinearity()
+
+        def average_over_networks(outputs):
+            probabilities = nonlinearity(outputs)
+            if probabilities.dtype == torch.bfloat16:  # which NumPy does not have
+                probabilities = probabilities.float()
+            return probabilities.mean(dim=1) if self.method_.n_networks > 1 else probabilities
+
+        return average_over_networks
