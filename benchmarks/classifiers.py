@@ -6,8 +6,8 @@ from functools import partial
 from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import LambdaLR
 
+from benchmarks.methods import parameters_of
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP, Conv9, ResNet20
 
 __all__ = ["NETWORKS", "classifier", "fit_whole", "share_after_drops"]
@@ -36,7 +36,7 @@ def classifier(
     classifier : LECClassifier
     """
     of_methods = settings | {"eps": eps, "M": M}
-    parameters = {name: of_methods[name] for name in METHODS[method].parameters if name in of_methods}
+    parameters = {name: of_methods[name] for name in parameters_of(method) if name in of_methods}
     callbacks = list(callbacks)
     if "lr_drops" in settings:  # linear_decay steps aside for it
         share = partial(share_after_drops, drops=settings["lr_drops"])

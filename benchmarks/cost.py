@@ -5,11 +5,12 @@ from functools import lru_cache
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.cells import CLEANLAB, Cell, data_parts
+from benchmarks.cells import Cell, data_parts
 from benchmarks.classifiers import NETWORKS
+from benchmarks.methods import CLEANLAB
 from benchmarks.scales import Scale
 
-__all__ = ["CORE", "GPU", "STEP", "UNITS", "flops_per_row", "hours", "operations", "passes"]
+__all__ = ["CORE", "GPU", "STEP", "UNITS", "UnknownCostError", "flops_per_row", "hours", "operations", "passes"]
 
 CORE = 4e10
 """Floating-point operations per second of one core, as small networks reach it."""
@@ -23,6 +24,10 @@ UNITS = {"smoke": "core", "cpu": "core", "paper": "GPU"}
 """On what each scale is meant to run."""
 
 SHAPES = {"digits": (1, 8, 8), "mnist": (1, 28, 28), "cifar-10": (3, 32, 32), "cifar-100": (3, 32, 32)}
+
+
+class UnknownCostError(ValueError):
+    """The operations of a network on data cannot be counted."""
 
 
 def passes(method: str, *, epochs: int, warm_up: int = 0, eps: float = 0.0, M: float = 1, folds: int = 1) -> tuple:
@@ -63,16 +68,27 @@ def passes(method: str, *, epochs: int, warm_up: int = 0, eps: float = 0.0, M: f
 def flops_per_row(network: str, data: str, **arguments) -> int:
     """Return the floating-point operations of one forward pass of one row.
 
+    Raises
+    ------
+    UnknownCostError
+        If the shape of the data is not known, or does not fit the network.
+
     Examples
     --------
     >>> flops_per_row("mlp", "mnist", hidden=(256,))
     406528
     """
+    if data not in SHAPES:
+        raise UnknownCostError(f"the shape of the images of {data!r} is not among the SHAPES in {__name__}.")
     channels, height, width = SHAPES[data]
     num_classes = 100 if data == "cifar-100" else 10
     shape = {"in_features": channels * height * width} if network == "mlp" else {"in_channels": channels}
     with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        NETWORKS[network](**shape, num_classes=num_classes, **arguments).eval()(torch.empty(1, *SHAPES[data]))
+        net = NETWORKS[network](**shape, num_classes=num_classes, **arguments).eval()
+        try:
+            net(torch.empty(1, *SHAPES[data]))
+        except ValueError as error:
+            raise UnknownCostError(f"{network} does not fit {data}: {error}") from error
     return counter.get_total_flops()
 
 

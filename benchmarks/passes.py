@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from benchmarks.methods import parameters_of
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.noise import SymmetricNoise
@@ -55,8 +56,8 @@ def count_passes(method: str, *, module=None, eps: float = EPS) -> Passes:
     _, y = SymmetricNoise(eps=eps, random_state=0).corrupt(X, y)
     module = module or SmallNetwork
     shared = {"max_epochs": 1, "random_state": 0, "verbose": 0, "device": "cpu", "callbacks__linear_decay": None}
-    own = {"M": M, "T_w": 3, "T_k": 1} | ({"corruption_matrix": np.eye(N_CLASSES)} if method == "forward" else {})
-    own = {name: value for name, value in own.items() if name in METHODS[method].parameters}
+    own = {"M": M, "T_w": 3, "T_k": 1, "corruption_matrix": np.eye(N_CLASSES)}
+    own = {name: value for name, value in own.items() if name in parameters_of(method)}
     net = LECClassifier(module, method=method, eps=eps, **own, **shared)
     for _ in range(5):  # warming-up, and as many epochs as the last M that have to agree
         net.partial_fit(X, y)

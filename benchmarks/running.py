@@ -22,9 +22,10 @@ from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
 from benchmarks import pictures, sources
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import Cell
 from benchmarks.experiments import Experiment
 from benchmarks.files import sole_use, taking_part
+from benchmarks.methods import CLEANLAB
 from benchmarks.progress import Progress
 from benchmarks.records import RecordsFile
 from benchmarks.scales import Scale

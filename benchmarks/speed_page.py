@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from benchmarks.tables import METHOD_TITLES, PAPER, markdown_table
+from benchmarks.methods import method_title
+from benchmarks.tables import PAPER, markdown_table
 from benchmarks.timing import shown
 
 __all__ = ["page_of"]
@@ -63,7 +64,7 @@ def _passes(part):
     lines = []
     for title, counts in part.items():
         for method, (parameters, forward, backward) in counts.items():
-            paper = PAPER["tableA3"].get(METHOD_TITLES[method], {})
+            paper = PAPER["tableA3"].get(method_title(method), {})
             lines.append([f"{method} ({title})", f"{parameters:.0f}", f"{forward:.2f}", f"{backward:.2f}"])
             lines[-1] += [paper.get(name, "") for name in ("forward", "backward")]
     header = ["method", "networks", "forward", "backward", "paper: forward", "paper: backward"]

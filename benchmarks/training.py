@@ -13,9 +13,10 @@ from sklearn.model_selection import StratifiedKFold
 
 import sklearn_lec
 from benchmarks import sources
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import Cell
 from benchmarks.classifiers import classifier, fit_whole
 from benchmarks.measuring import measurements
+from benchmarks.methods import CLEANLAB
 from benchmarks.scales import digest
 from sklearn_lec.metrics import label_precision_score, label_recall_score
 

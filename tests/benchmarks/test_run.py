@@ -16,10 +16,11 @@ import pytest
 from skorch.callbacks import Callback
 
 from benchmarks import pictures, running, sources
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import Cell
 from benchmarks.classifiers import classifier, fit_whole
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.files import FolderInUseError, sole_use
+from benchmarks.methods import CLEANLAB
 from benchmarks.records import cell_of, read_records
 from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run

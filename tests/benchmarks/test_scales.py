@@ -5,10 +5,11 @@ import pytest
 
 from benchmarks import sources
 from benchmarks.__main__ import main
-from benchmarks.cells import CLEANLAB, Cell, data_parts
+from benchmarks.cells import Cell, data_parts
 from benchmarks.classifiers import share_after_drops
 from benchmarks.cost import flops_per_row, passes
 from benchmarks.experiments import EXPERIMENTS
+from benchmarks.methods import CLEANLAB
 from benchmarks.running import cells_of
 from benchmarks.scales import SettingsError, check_names, load_scale
 from sklearn_lec.methods import METHODS
