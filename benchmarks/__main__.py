@@ -9,8 +9,8 @@ import torch
 
 from benchmarks.cost import UNITS, UnknownCostError, hours
 from benchmarks.experiments import EXPERIMENTS
+from benchmarks.extras import cells_behind
 from benchmarks.files import FolderInUseError
-from benchmarks.pictures import cells_behind
 from benchmarks.records import DamagedRecordError
 from benchmarks.report import check_page, write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run

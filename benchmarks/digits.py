@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from benchmarks.measuring import measurements
+from benchmarks.callbacks import measurements
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.noise import AsymmetricNoise, SymmetricNoise

@@ -72,7 +72,7 @@ class Experiment:
 
     @property
     def has_cells(self) -> bool:
-        """Whether it is made of trainings; what else it is made of is in `benchmarks.pictures`."""
+        """Whether it is made of trainings; what else it is made of is in `benchmarks.extras`."""
         return bool(self.columns)
 
     @property

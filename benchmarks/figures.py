@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.experiments import Column, Experiment, Row
+from benchmarks.extras import read_examples, read_matrices
 from benchmarks.files import write_whole
-from benchmarks.pictures import read_examples, read_matrices
 from benchmarks.results import Results
 from benchmarks.tables import data_title, noise_title
 from sklearn_lec.methods import METHODS
@@ -109,7 +109,7 @@ def matrices_figure(source: Path, path: Path) -> Path:
     Parameters
     ----------
     source : Path
-        The file that `benchmarks.pictures` keeps of them.
+        The file that `benchmarks.extras` keeps of them.
     path : Path
         The PNG file that is written.
 
@@ -136,7 +136,7 @@ def examples_figure(source: Path, path: Path) -> Path:
     Parameters
     ----------
     source : Path
-        The file that `benchmarks.pictures` keeps of them.
+        The file that `benchmarks.extras` keeps of them.
     path : Path
         The PNG file that is written.
 

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks import pictures
+from benchmarks import extras
 from benchmarks.cost import GPU, STEP, hours
 from benchmarks.experiments import EXPERIMENTS, Experiment
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
@@ -65,7 +65,7 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     Parameters
     ----------
     out : Path
-        The folder of the run, with ``cells.jsonl`` and, where they were run, the files of `benchmarks.pictures`. The
+        The folder of the run, with ``cells.jsonl`` and, where they were run, the files of `benchmarks.extras`. The
         page and the figures go there too. What one has to say about the run is put into ``notes.md`` there, which
         becomes part of the page.
     seeds : int or None, default=None
@@ -134,7 +134,7 @@ def _scale_section(results: Results, out: Path) -> list[str]:
 def _is_begun(experiment: Experiment, results: Results, out: Path) -> bool:
     if experiment.has_cells:
         return results.progress(experiment)[0] > 0
-    return pictures.is_current(experiment, results.scale, out)
+    return extras.has_current_file(experiment, results.scale, out)
 
 
 def _experiment_section(experiment: Experiment, results: Results, out: Path) -> list[str]:
@@ -152,7 +152,7 @@ def _experiment_section(experiment: Experiment, results: Results, out: Path) -> 
         if experiment.has_cells:
             curves_figure(experiment, results, out / name)
         else:
-            DRAWN[experiment.shows](pictures.picture_file(experiment, results.scale, out), out / name)
+            DRAWN[experiment.shows](extras.extra_file(experiment, results.scale, out), out / name)
         caption = CAPTIONS.get(experiment.name)
         return [*paragraphs, f"![{experiment.title}]({name})\n", *([f"{caption}\n"] if caption else [])]
     paragraphs.append(accuracy_table(experiment, results) + "\n")
@@ -167,10 +167,10 @@ def _section_of_no_scale(out: Path) -> list[str]:
     paragraphs = []
     for experiment in EXPERIMENTS.values():
         if not experiment.has_scale:
-            file = pictures.picture_file(experiment, None, out)
+            file = extras.extra_file(experiment, None, out)
             paragraphs.append(f"## {_heading(experiment)}: {experiment.title}\n")
             if file.exists():
-                paragraphs += [COUNTED, complexity_table(pictures.read_counts(file)) + "\n"]
+                paragraphs += [COUNTED, complexity_table(extras.read_counts(file)) + "\n"]
             else:
                 paragraphs.append(_not_run([experiment], _command([experiment], out)))
     return paragraphs

@@ -15,7 +15,16 @@ from sklearn_lec import datasets
 from sklearn_lec.noise import AsymmetricNoise, OpenSetNoise, SymmetricNoise
 from sklearn_lec.preprocessing import ZCAWhitening
 
-__all__ = ["NO_CLASS", "CleanData", "DataMissingError", "NoisyData", "check_available", "load", "noisy", "prepare"]
+__all__ = [
+    "NO_CLASS",
+    "CleanData",
+    "DataMissingError",
+    "NoisyData",
+    "check_available",
+    "clean_data",
+    "noisy_data",
+    "prepare_noise",
+]
 
 NO_CLASS = -1
 """The right label of an image that belongs to no class of the data set."""
@@ -63,7 +72,7 @@ class NoisyData(NamedTuple):
         return hashlib.sha256(labels.tobytes()).hexdigest()[:8]
 
 
-def load(data: str, settings: dict, data_home: str | None) -> CleanData:
+def clean_data(data: str, settings: dict, data_home: str | None) -> CleanData:
     """Return a data set with as many rows as the settings say, whitened if they say so.
 
     Parameters
@@ -84,7 +93,7 @@ def load(data: str, settings: dict, data_home: str | None) -> CleanData:
     return _load(name, data_home, settings["train_rows"], settings["test_rows"], settings["whitening"])
 
 
-def noisy(cell: Cell, settings: dict, data_home: str | None, *, out: Path, device: str = "cpu") -> NoisyData:
+def noisy_data(cell: Cell, settings: dict, data_home: str | None, *, out: Path, device: str = "cpu") -> NoisyData:
     """Return the training set of a cell, the same for all methods.
 
     Random label noise and open-set noise depend on the seed; semantic noise does not.
@@ -103,7 +112,7 @@ def noisy(cell: Cell, settings: dict, data_home: str | None, *, out: Path, devic
     -------
     noisy : NoisyData
     """
-    clean = load(cell.data, settings, data_home)
+    clean = clean_data(cell.data, settings, data_home)
     X, y = clean.X_train, clean.y_train
     if cell.noise_kind == "clean":
         return NoisyData(X, y, y, np.zeros(len(y), dtype=bool))
@@ -120,17 +129,17 @@ def noisy(cell: Cell, settings: dict, data_home: str | None, *, out: Path, devic
     return NoisyData(X_noisy, y_noisy, y_clean, noise.noise_mask_)
 
 
-def prepare(cell: Cell, settings: dict, data_home: str | None, *, number: int, out: Path, device: str) -> None:
+def prepare_noise(cell: Cell, settings: dict, data_home: str | None, *, number: int, out: Path, device: str) -> None:
     """Train one of the networks that the semantic noise of a cell rests on, if it is not there.
 
     Parameters
     ----------
     cell, settings, data_home, out, device
-        As for `noisy`.
+        As for `noisy_data`.
     number : int
         Which of the ``settings["semantic_networks"]`` networks.
     """
-    clean = load(cell.data, settings, data_home)
+    clean = clean_data(cell.data, settings, data_home)
     place = _place(cell, out, device)
     clean_predictions(clean.X_train, clean.y_train, number=number, settings=settings, **place)
 

@@ -8,7 +8,7 @@ first, then noisy ones; their ``y_true`` and ``y_noisy``, int64 of shape (2, 10)
 
 Both have ``settings``, those of each row as text, by which a file is known to be out of date.
 
-``OUT/tableA3.json`` has ``[parameters, forward, backward]`` by method, as `benchmarks.passes` counts them.
+``OUT/tableA3.json`` has ``[parameters, forward, backward]`` by method, as `benchmarks.complexity` counts them.
 """
 
 import io
@@ -18,8 +18,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from benchmarks import sources
 from benchmarks.cells import Cell
+from benchmarks.data import clean_data, noisy_data
 from benchmarks.experiments import Experiment, Row
 from benchmarks.files import write_whole
 from benchmarks.passes import count_all
@@ -28,12 +28,12 @@ from sklearn_lec.noise.base import corruption_matrix
 
 __all__ = [
     "cells_behind",
-    "is_current",
-    "picture_file",
+    "extra_file",
+    "has_current_file",
     "read_counts",
     "read_examples",
     "read_matrices",
-    "write_picture",
+    "write_extra",
 ]
 
 N_EXAMPLES = 10
@@ -46,15 +46,15 @@ def cells_behind(experiment: Experiment, scale: Scale) -> list[Cell]:
     return [] if experiment.has_cells else [_cell_behind(scale, row) for row in experiment.rows_at(scale)]
 
 
-def picture_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
+def extra_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
     """Return the file of an experiment without cells; `scale` is not used where it has none."""
     name = f"{experiment.name}-{scale.name}" if experiment.has_scale else experiment.name
     return Path(out) / (name + ENDINGS[experiment.shows])
 
 
-def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
+def has_current_file(experiment: Experiment, scale: Scale, out: Path) -> bool:
     """Return whether the file of an experiment is there, made with the settings as they are now."""
-    file = picture_file(experiment, scale, out)
+    file = extra_file(experiment, scale, out)
     # What does not depend on the scale follows from the code alone; it is quickly made anew.
     if not experiment.has_scale or not file.exists():
         return False
@@ -65,13 +65,11 @@ def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
         return False
 
 
-def write_picture(
-    experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path, device: str = "cpu"
-) -> None:
+def write_extra(experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path, device: str = "cpu") -> None:
     """Write the file of an experiment without cells."""
     content = {"matrices": _matrices, "examples": _examples, "complexity": _counts}[experiment.shows]
     where = {"data_home": data_home, "out": out, "device": device}
-    write_whole(picture_file(experiment, scale, out), content(experiment, scale, **where))
+    write_whole(extra_file(experiment, scale, out), content(experiment, scale, **where))
 
 
 def read_matrices(file: Path) -> list[dict]:
@@ -134,8 +132,8 @@ def _data_of(row, scale, *, data_home, out, device):
     """Return the noisy rows, and the clean ones as they were before whitening."""
     cell = _cell_behind(scale, row)
     settings = scale.settings(cell)
-    noisy = sources.noisy(cell, settings, data_home, out=out, device=device)
-    return noisy, sources.load(cell.data, settings | {"whitening": False}, data_home)
+    noisy = noisy_data(cell, settings, data_home, out=out, device=device)
+    return noisy, clean_data(cell.data, settings | {"whitening": False}, data_home)
 
 
 def _cell_behind(scale: Scale, row: Row) -> Cell:
