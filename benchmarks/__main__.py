@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.cost import UNITS, UnknownCostError, hours
+from benchmarks.complexity import UNITS, UnknownCostError, hours
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.extras import cells_behind
 from benchmarks.files import FolderInUseError

@@ -19,10 +19,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from benchmarks.cells import Cell
+from benchmarks.complexity import count_all
 from benchmarks.data import clean_data, noisy_data
 from benchmarks.experiments import Experiment, Row
 from benchmarks.files import write_whole
-from benchmarks.passes import count_all
 from benchmarks.scales import Scale
 from sklearn_lec.noise.base import corruption_matrix
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import extras
-from benchmarks.cost import GPU, STEP, hours
+from benchmarks.complexity import EPS, GPU, N_ROWS, STEP, M, hours
 from benchmarks.experiments import EXPERIMENTS, Experiment
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
 from benchmarks.files import write_whole
-from benchmarks.passes import EPS, N_ROWS, M
 from benchmarks.records import RECORDS, read_records
 from benchmarks.results import Results
 from benchmarks.running import cells_of

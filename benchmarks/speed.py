@@ -18,9 +18,9 @@ import skorch
 import torch
 
 from benchmarks.alternatives import against_cleanlab
+from benchmarks.complexity import SmallConvolution, count_all, count_passes
 from benchmarks.contenders import Work, hand_written, lec, plain_skorch
 from benchmarks.growth import memory_by_agreement, seconds_by_rows
-from benchmarks.passes import SmallConvolution, count_all, count_passes
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio
 from benchmarks.variants import committee_by_vmap, compiled, memory_formats, vote_apart

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from benchmarks.cells import Cell
-from benchmarks.cost import operations
+from benchmarks.complexity import operations
 from benchmarks.methods import CLEANLAB
 from benchmarks.progress import Progress
 from benchmarks.scales import load_scale

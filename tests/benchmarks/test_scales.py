@@ -6,7 +6,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.cells import Cell, data_parts
 from benchmarks.classifiers import share_after_drops
-from benchmarks.cost import flops_per_row, passes
+from benchmarks.complexity import flops_per_row, training_passes
 from benchmarks.data import NO_CLASS, DataMissingError, _external_images, check_available, noisy_data
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.methods import CLEANLAB
@@ -160,8 +160,10 @@ def test_costs_are_counted():
 
     assert flops_per_row("mlp", "digits", hidden=(32,)) == 2 * (64 * 32 + 32 * 10)
     assert flops_per_row("conv9", "cifar-10", width=1 / 8) > 2 * 32 * 32 * weights_of_first_layer
-    assert passes("lnec", epochs=200, M=5) == (1000, 1000)
-    assert passes("ltec-full", epochs=200, warm_up=10, eps=0.2) == pytest.approx((10 + 1.8 * 190, 10 + 0.8 * 190))
+    assert training_passes("lnec", epochs=200, M=5) == (1000, 1000)
+    assert training_passes("ltec-full", epochs=200, warm_up=10, eps=0.2) == pytest.approx(
+        (10 + 1.8 * 190, 10 + 0.8 * 190)
+    )
 
 
 def test_list_names_every_experiment_and_its_cost(capsys):
