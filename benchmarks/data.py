@@ -1,6 +1,5 @@
 """Where the rows of a cell come from: data sets as the scale wants them, and the noise put into them."""
 
-import hashlib
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from sklearn.datasets import get_data_home, load_digits
 from sklearn.model_selection import train_test_split
 
 from benchmarks.cells import Cell, data_parts
+from benchmarks.files import digest
 from benchmarks.semantic import clean_predictions, semantic_noise
 from sklearn_lec import datasets
 from sklearn_lec.noise import AsymmetricNoise, OpenSetNoise, SymmetricNoise
@@ -69,7 +69,7 @@ class NoisyData(NamedTuple):
     def fingerprint(self) -> str:
         """Eight letters that tell this noise from other noise in the same rows."""
         labels = np.stack([self.y_noisy, self.y_clean]).astype(np.int64)
-        return hashlib.sha256(labels.tobytes()).hexdigest()[:8]
+        return digest(labels.tobytes())
 
 
 def clean_data(data: str, settings: dict, data_home: str | None) -> CleanData:

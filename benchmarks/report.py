@@ -187,7 +187,7 @@ def _cost_section(records: list[dict]) -> list[str]:
     return [
         "## What the paper's scale costs\n",
         f"{COST} {run}\n",
-        markdown_table(["", "trainings", "GPU hours"], lines, n_names=1) + "\n",
+        markdown_table(["", "trainings", "GPU hours"], lines) + "\n",
     ]
 
 
@@ -214,7 +214,7 @@ def _circumstances(results: Results) -> list[str]:
     seconds = math.fsum(record["seconds"] for record in records)
     return [
         "### Settings, versions and time\n",
-        markdown_table(["setting", *datasets], lines, n_names=1) + "\n",
+        markdown_table(["setting", *datasets], lines) + "\n",
         f"Versions: {', '.join(versions)}.\n",
         f"Time spent: {seconds / 3600:.2f} hours of training in {_count(len(records), 'cell')}, each counted from its "
         "last interruption, without the networks that semantic noise rests on.\n",

@@ -1,8 +1,6 @@
 """How large the benchmarks are run: the settings of each scale, read from ``scales.toml``."""
 
 import difflib
-import hashlib
-import json
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +11,7 @@ from benchmarks.cells import Cell, data_parts
 from benchmarks.methods import CLEANLAB, parameters_of
 from sklearn_lec.methods import METHODS
 
-__all__ = ["SCALES", "Scale", "SettingsError", "check_names", "digest", "load_scale", "settings_of_methods"]
+__all__ = ["SCALES", "Scale", "SettingsError", "check_names", "load_scale", "settings_of_methods"]
 
 FILE = Path(__file__).with_name("scales.toml")
 SCALES = ("smoke", "cpu", "paper")
@@ -152,8 +150,3 @@ def check_names(table: dict, *, known: set[str]) -> None:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise SettingsError(f"unknown setting {name!r} in {FILE.name}; {hint}Settings: {', '.join(sorted(known))}.")
-
-
-def digest(settings: dict) -> str:
-    """Return eight letters that tell settings from others, for the name of a folder."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from benchmarks.classifiers import classifier, fit_whole
-from benchmarks.files import write_whole
-from benchmarks.scales import digest, settings_of_methods
+from benchmarks.files import digest, write_whole
+from benchmarks.scales import settings_of_methods
 from sklearn_lec.noise import SemanticNoise
 
 __all__ = ["clean_predictions", "semantic_noise"]

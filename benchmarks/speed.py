@@ -20,6 +20,7 @@ import torch
 from benchmarks.alternatives import against_cleanlab
 from benchmarks.complexity import SmallConvolution, count_all, count_passes
 from benchmarks.contenders import Work, hand_written, lec, plain_skorch
+from benchmarks.files import write_whole
 from benchmarks.growth import memory_by_agreement, seconds_by_rows
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio
@@ -162,10 +163,10 @@ def main():
             "skorch": skorch.__version__,
             "python": platform.python_version(),
         }
-        options.out.write_text(json.dumps(results, indent=1) + "\n")
+        write_whole(options.out, (json.dumps(results, indent=1) + "\n").encode())
         print(f"{section} done", flush=True)
     page = page_of(results)
-    options.out.with_suffix(".md").write_text(page)
+    write_whole(options.out.with_suffix(".md"), page.encode())
     print(page)
 
 

@@ -70,10 +70,10 @@ def noise_title(noise: str) -> str:
     return noise if noise == "clean" else f"{noise}%"
 
 
-def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]], *, n_names: int) -> str:
+def markdown_table(head: Sequence, lines: Iterable[Sequence], *, n_names: int = 1) -> str:
     """Return a table in Markdown, its first `n_names` columns set to the left, the others centred."""
     rule = ["---"] * n_names + [":---:"] * (len(head) - n_names)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, rule, *lines])
 
 
 def accuracy_table(experiment: Experiment, results: Results) -> str:
@@ -129,7 +129,7 @@ def complexity_table(counted: Mapping[str, Sequence[float]]) -> str:
         lines.append([title, *(f"{counted[method][place]:.2f} {unit}" for method in methods)])
         published = [PAPER["tableA3"].get(name, {}).get(what, "") for name in titles]
         lines.append(["*paper*", *(text.replace("<=", "≤") for text in published)])
-    return markdown_table(["", *titles], lines, n_names=1)
+    return markdown_table(["", *titles], lines)
 
 
 def _table(experiment: Experiment, results: Results, lines: list[list[str]]) -> str:

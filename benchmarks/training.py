@@ -16,8 +16,8 @@ from benchmarks.callbacks import measurements
 from benchmarks.cells import Cell
 from benchmarks.classifiers import classifier, fit_whole
 from benchmarks.data import clean_data, noisy_data
+from benchmarks.files import digest
 from benchmarks.methods import CLEANLAB
-from benchmarks.scales import digest
 from sklearn_lec.metrics import label_precision_score, label_recall_score
 
 __all__ = ["finished_share", "forget_checkpoints", "train"]
