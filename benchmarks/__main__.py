@@ -137,7 +137,7 @@ def _parser():
     command.add_argument("--scale", choices=SCALES, default="cpu", help="default: cpu")
     command.add_argument("--jobs", type=_positive, default=2, help="trainings side by side, one core each; default: 2")
     command.add_argument("--seeds", **seeds)
-    command.add_argument("--data-home", help="where data sets lie; default: scikit-learn's folder")
+    command.add_argument("--data-home", help="where the data sets are; default: scikit-learn's folder")
     command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
     command.add_argument(

@@ -1,4 +1,4 @@
-"""What one job of the benchmarks is: a cell, and the name it goes by."""
+"""One job of the benchmarks: a cell, and its name."""
 
 import re
 from dataclasses import asdict, dataclass
@@ -103,5 +103,5 @@ class Cell:
         return "_".join([*parts, f"seed{self.seed}"])
 
     def as_dict(self) -> dict:
-        """Return the fields, as they stand in a record."""
+        """Return the fields as a record has them."""
         return asdict(self)

@@ -38,7 +38,7 @@ def classifier(
     of_methods = settings | {"eps": eps, "M": M}
     parameters = {name: of_methods[name] for name in parameters_of(method) if name in of_methods}
     callbacks = list(callbacks)
-    if "lr_drops" in settings:  # linear_decay steps aside for it
+    if "lr_drops" in settings:  # linear_decay switches itself off for it
         share = partial(share_after_drops, drops=settings["lr_drops"])
         callbacks.append(("lr_drops", LRScheduler(policy=LambdaLR, lr_lambda=share)))
     else:

@@ -73,7 +73,7 @@ class Passes:
 
 
 def count_passes(method: str, *, module=None, eps: float = EPS) -> Passes:
-    """Count the passes of a method in an epoch after warming-up.
+    """Count the passes of a method in an epoch after the warm-up.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def count_passes(method: str, *, module=None, eps: float = EPS) -> Passes:
     own = {"M": M, "T_w": 3, "T_k": 1, "corruption_matrix": np.eye(N_CLASSES)}
     own = {name: value for name, value in own.items() if name in parameters_of(method)}
     net = LECClassifier(module, method=method, eps=eps, **own, **shared)
-    for _ in range(5):  # warming-up, and as many epochs as the last M that have to agree
+    for _ in range(5):  # the warm-up, and as many epochs as the last M that have to agree
         net.partial_fit(X, y)
     counter = RowCounter(net.module_)
     net.partial_fit(X, y)
@@ -238,7 +238,7 @@ def operations(cell: Cell, settings: dict) -> float:
 def hours(cells: list[Cell], scale: Scale, *, shown: list[Cell] = ()) -> float:
     """Return the hours that cells take on one core, or one GPU where the scale is meant for it.
 
-    The networks that semantic noise rests on are counted too, also that of cells whose data alone is `shown`.
+    The networks that make semantic noise are counted too, also those of cells of which only the data is `shown`.
     """
     unit = UNITS[scale.name]
     speed, seconds = {"core": CORE, "GPU": GPU}[unit], 0.0

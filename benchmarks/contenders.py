@@ -78,7 +78,7 @@ def plain_skorch(work: Work, **changes) -> Callable[[], float]:
 
 
 def lec(work: Work, method: str, *, eps: float, warm_up: int = 2, **changes) -> Callable[[], float]:
-    """Return an epoch of `LECClassifier` after its warming-up.
+    """Return an epoch of `LECClassifier` after its warm-up.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, a line of a figure: a method with its settings, and the title it goes by."""
+    """A column of a table, a line of a figure: a method with its settings, and its title."""
 
     title: str
     method: str
@@ -34,7 +34,7 @@ class Column:
 
     @classmethod
     def of(cls, method: str, **settings) -> "Column":
-        """Return a column that goes by the title of its method."""
+        """Return a column that has the title of its method."""
         return cls(method_title(method), method, **settings)
 
 
@@ -52,7 +52,7 @@ class Experiment:
         Those at the scale "paper"; another scale may have others in their place.
     columns : tuple of Column
     beyond : tuple of Column, default=()
-        Columns that the paper does not have; they stand at the scales "smoke" and "cpu".
+        Columns that the paper does not have; they are shown at the scales "smoke" and "cpu".
     shows : {"accuracy", "clean accuracy", "complexity", "precision", "small-loss precision", "recall", "matrices",
             "examples"}
         What is reported of the cells: final and peak accuracy in a table, curves over epochs in a figure.

@@ -1,7 +1,7 @@
 """What is shown beside trainings: Figures A1 and A2, Table A3; kept in the run folder so that a report needs no data.
 
 ``OUT/figureA1-<scale>.json`` has ``panels``, a list of ``{"data", "noise", "class_names", "matrix"}``; ``matrix`` is
-the share of each true class (row) that bears each label (column).
+the share of each true class (row) that has each label (column).
 
 ``OUT/figureA2-<scale>.npz`` has ``images``, float32 in [0, 1] of shape (2, 10, channels, height, width), clean rows
 first, then noisy ones; their ``y_true`` and ``y_noisy``, int64 of shape (2, 10); ``class_names``; ``data``; ``noise``.
@@ -55,7 +55,7 @@ def extra_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
 def has_current_file(experiment: Experiment, scale: Scale, out: Path) -> bool:
     """Return whether the file of an experiment is there, made with the settings as they are now."""
     file = extra_file(experiment, scale, out)
-    # What does not depend on the scale follows from the code alone; it is quickly made anew.
+    # What does not depend on the scale follows from the code alone; it is quickly made again.
     if not experiment.has_scale or not file.exists():
         return False
     try:
@@ -137,5 +137,5 @@ def _data_of(row, scale, *, data_home, out, device):
 
 
 def _cell_behind(scale: Scale, row: Row) -> Cell:
-    """Return a cell that has the noisy data of a row; the first seed stands for all."""
+    """Return a cell that has the noisy data of a row; the first seed represents all."""
     return Cell(scale.name, row.data, row.noise, "standard", seed=0)

@@ -131,7 +131,7 @@ def matrices_figure(source: Path, path: Path) -> Path:
 
 
 def examples_figure(source: Path, path: Path) -> Path:
-    """Draw clean examples above noisy ones, with the labels that they bear.
+    """Draw clean examples above noisy ones, with their given labels.
 
     Parameters
     ----------

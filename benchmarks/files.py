@@ -17,7 +17,7 @@ __all__ = ["FolderInUseError", "digest", "sole_use", "taking_part", "write_whole
 
 
 class FolderInUseError(Exception):
-    """Another process is at work in the folder."""
+    """Another process works in the folder."""
 
 
 def digest(value) -> str:
@@ -48,7 +48,7 @@ def sole_use(folder: Path, *, patience: float = 10.0):
     """Be the only run in `folder`, but let its own workers in.
 
     Workers hold the lock together with their run. Those of a run that was killed take a moment to notice; they are
-    waited for, so that no training is ever in two hands.
+    waited for, so that no training is done by two processes at once.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def sole_use(folder: Path, *, patience: float = 10.0):
                     announced = True
                 if time.monotonic() > deadline:
                     raise FolderInUseError(
-                        f"another run, or a worker of one, is at work in {folder}. Wait until it is done, end it, or "
+                        f"another run, or a worker of one, is using {folder}. Wait until it is done, end it, or "
                         "use another --out."
                     )
                 time.sleep(0.1)

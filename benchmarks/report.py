@@ -86,7 +86,7 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     if not (out / RECORDS).exists():
         raise FileNotFoundError(
             f"there is no {out / RECORDS}, so there is nothing to report. `python -m benchmarks run all "
-            f"--out {out}` makes it; if it lies elsewhere, name its folder."
+            f"--out {out}` makes it; if it is elsewhere, name its folder."
         )
     check_page(out)
     records = read_records(out)

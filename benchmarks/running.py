@@ -101,7 +101,7 @@ class Workers:
 
 
 def _check_cluster(client, address):
-    """Raise an error for what would else end in silence: trainings that nobody does, or that are done here."""
+    """Raise an error where trainings would otherwise silently not be done, or be done here."""
     n_threads = sum(client.nthreads().values())
     if n_threads < 2:
         raise ConnectionError(
@@ -156,7 +156,7 @@ def run(
     seeds : int or None, default=None
         How many seeds; None for as many as the scale says.
     data_home : str or None, default=None
-        Where data sets lie; None for the place of `sklearn_lec.datasets`.
+        Where the data sets are; None for the default of `sklearn_lec.datasets`.
     workers : Workers or None, default=None
         None for one process, this one.
 
@@ -239,7 +239,7 @@ class _Job:
             return problems + self._draw(parallel, todo.extras)
 
     def _prepare(self, parallel, todo):
-        """Train the networks that semantic noise rests on before cells that share them ask for them."""
+        """Train the networks that make semantic noise before the cells that share them need them."""
         where = {"out": self.out, "device": self.workers.device}
         jobs = {}
         for cell in chain(todo.cells, *todo.extras.values()):
@@ -277,7 +277,7 @@ class _Job:
 
 
 def _unavailable(names, data_home):
-    """Return what is said of the data sets that cannot be had."""
+    """Return, by name, why data sets are not available."""
     reasons = {}
     for name in sorted(names):
         try:
@@ -302,7 +302,7 @@ def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Out
         except Exception as error:
             if len(left) == n_before:
                 why = (
-                    f"a worker or the scheduler was lost ({type(error).__name__}), perhaps for want of memory. Run "
+                    f"a worker or the scheduler was lost ({type(error).__name__}), perhaps because memory ran out. Run "
                     "again, with fewer workers, to go on."
                 )
                 yield from (Outcome(key, None, why) for key in left)

@@ -87,7 +87,7 @@ def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path
 
 
 def semantic_noise(X, y, *, eps: float, settings: dict, **where) -> SemanticNoise:
-    """Return semantic noise that rests on the networks in the run folder.
+    """Return semantic noise that is made with the networks in the run folder.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What robust training costs beside ordinary training, and beside cleanlab: ratios taken side by side.
 
 Run ``python -m benchmarks.speed --data-home DIR`` from the root of the project; ``--only mlp growth`` does a part of it
-anew. Times are taken with one thread, in rounds in which all contenders take turns. The page and the numbers behind it
+again. Times are taken with one thread, in rounds in which all contenders take turns. The page and the numbers behind it
 are written to ``benchmarks/speed.md`` and ``benchmarks/speed.json``.
 """
 
@@ -32,7 +32,7 @@ from sklearn_lec.noise import SymmetricNoise
 SKORCH, FUSED, HAND = "skorch", "skorch, fused Adam", "written by hand"
 N_IMAGES = 2_560
 KEEPS_MEMORY = "MALLOC_TRIM_THRESHOLD_"
-"""With it and MALLOC_MMAP_THRESHOLD_ glibc keeps what is freed, and large tensors are not paged in anew each step."""
+"""With it and MALLOC_MMAP_THRESHOLD_ glibc keeps what is freed, and large tensors are not paged in again each step."""
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
 
 
@@ -151,7 +151,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--data-home", help="where MNIST and CIFAR-10 lie; default: scikit-learn's folder")
+    parser.add_argument("--data-home", help="where MNIST and CIFAR-10 are; default: scikit-learn's folder")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/speed.json"))
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -19,8 +19,8 @@ WORKS = {
     "conv9": "Conv9 with an eighth of its channels, CIFAR-10 in batches of 128 (20 of them to an epoch)",
 }
 KEPT_MEMORY = """Run, all contenders alike, with `MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184`
-in the environment: glibc then keeps the memory of large tensors, instead of giving it back and taking it anew in every
-step. Without it the methods that hold the activations of several networks at once are dearer."""
+in the environment: glibc then keeps the memory of large tensors, instead of giving it back and taking it again in every
+step. Without it the methods that hold the activations of several networks at once are more expensive."""
 
 
 def page_of(results: dict) -> str:
@@ -48,7 +48,7 @@ def _ratios(work, part):
     lines = [[name, *(shown(to[base]) for base in bases)] for name, to in part["ratios"].items()]
     return (
         f"## Time of an epoch: {work}\n\n"
-        f"After the warming-up, {part['rounds']} rounds; an epoch of skorch took {part['skorch_seconds']:.1f} s. "
+        f"After the warm-up, {part['rounds']} rounds; an epoch of skorch took {part['skorch_seconds']:.1f} s. "
         '"Fused" is skorch with `optimizer__fused=True`, which `LECClassifier` sets for Adam by itself.\n\n'
         + markdown_table(["epoch of", *(f"to {base}" for base in bases)], lines)
         + ("\n\n" + KEPT_MEMORY if part.get("memory_is_kept") else "")
@@ -69,7 +69,7 @@ def _passes(part):
             lines[-1] += [paper.get(name, "") for name in ("forward", "backward")]
     header = ["method", "networks", "forward", "backward", "paper: forward", "paper: backward"]
     return (
-        "## Rows per epoch\n\nRows that go forward and backward through a network in an epoch after the warming-up, "
+        "## Rows per epoch\n\nRows that go forward and backward through a network in an epoch after the warm-up, "
         "per row of the training set, counted with hooks (M = 5). With convolutions and few rows left, the vote has "
         "a pass of its own.\n\n" + markdown_table(header, lines) + "\n"
     )
@@ -126,6 +126,6 @@ def _apart(part):
     entries = [f"{100 * np.mean(part[name]):.1f} ± {100 * np.std(part[name]):.1f}" for name in ("apart", "shared")]
     spread = f"{np.median(part['ratio']):.2f} ({min(part['ratio']):.2f}-{max(part['ratio']):.2f})"
     title = "## The vote in a pass of its own\n\nLTEC with ResNet-20 at half its width on digits, 60 % wrong labels: "
-    measures = f"accuracy on clean labels over {len(part['ratio'])} seeds, and the time of whole trainings, warming-up "
+    measures = f"accuracy on clean labels over {len(part['ratio'])} seeds, and the time of whole trainings, warm-up "
     table = markdown_table(["", "apart", "shared", "time, apart to shared"], [["ltec", *entries, spread]])
     return f"{title}{measures}included (median and range).\n\n{table}\n"

@@ -150,7 +150,7 @@ def _measured(experiment: Experiment, row: Row, results: Results) -> list[str]:
     values = [value[:, :1] if experiment.shows == "clean accuracy" else value for value in values]
     means = [value.mean(axis=0) if len(value) else None for value in values]
     stds = [value.std(axis=0) if len(value) > 1 else None for value in values]
-    # Entries of one row are compared: what rests on fewer seeds than the others, or than it should, says so.
+    # Entries of one row are compared: what has fewer seeds than the others, or than it should, says so.
     wanted = max([results.wanted_seeds(row), *map(len, values)])
     entries = _entries(means, stds, digits=1)
     return [

@@ -35,7 +35,7 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
     settings : dict
         As `Scale.settings` returns it.
     data_home : str or None
-        Where data sets lie; None for the place of `sklearn_lec.datasets`.
+        Where the data sets are; None for the default of `sklearn_lec.datasets`.
     out : Path
         The run folder, for checkpoints and semantic noise.
     device : str, default="cpu"

@@ -189,7 +189,7 @@ def test_data_that_cannot_be_had_is_skipped(tmp_path, monkeypatch):
     assert {record["data"] for record in read_records(tmp_path)} == {"digits"}
 
 
-def test_figures_that_cannot_be_drawn_for_want_of_data_are_named(tmp_path, monkeypatch):
+def test_figures_that_cannot_be_drawn_because_data_is_missing_are_named(tmp_path, monkeypatch):
     def not_there(*args):
         raise data.DataMissingError("put it there")
 

@@ -48,7 +48,7 @@ def test_a_contender_is_one_epoch(make):
         assert epoch() > 0
 
 
-def test_the_classifier_is_timed_after_its_warming_up():
+def test_the_classifier_is_timed_after_its_warm_up():
     epoch = lec(WORK, "ltec", eps=0.2)
 
     assert epoch.net.method_.filtering
