@@ -52,9 +52,12 @@ def toy_experiments(toy, monkeypatch):
 def drawn(monkeypatch):
     """The figures that were written, by the name of their file."""
     written, save = {}, figures._save
-    monkeypatch.setattr(
-        figures, "_save", lambda figure, path, **options: written.update({path.name: figure}) or save(figure, path)
-    )
+
+    def keep_and_save(figure, path, **options):
+        written[path.name] = figure
+        return save(figure, path, **options)
+
+    monkeypatch.setattr(figures, "_save", keep_and_save)
     return written
 
 

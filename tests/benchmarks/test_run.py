@@ -312,6 +312,7 @@ def timeless_page(out):
     return [line for line in page.splitlines() if not line.startswith("Time spent")]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_loses_nothing_and_does_nothing_twice(tmp_path, smoke_run):
     out, uninterrupted = tmp_path / "killed", tmp_path / "uninterrupted"
     uninterrupted.mkdir()
@@ -346,6 +347,7 @@ def test_signals_end_a_run_at_once(number, monkeypatch):
 # --- who does the work ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_and_a_dask_cluster_give_the_same_records(tmp_path):
     distributed = pytest.importorskip("distributed")
     experiment = dataclasses.replace(EXPERIMENTS["figure5"], rows=(Row("digits", "sym-60"),))
