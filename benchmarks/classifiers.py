@@ -7,6 +7,7 @@ from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import LambdaLR
 
 from benchmarks.methods import parameters_of
+from benchmarks.scales import OF_EVERY_TRAINING
 from sklearn_lec import LECClassifier
 from sklearn_lec.modules import MLP, Conv9, ResNet20
 
@@ -36,7 +37,8 @@ def classifier(
     classifier : LECClassifier
     """
     of_methods = settings | {"eps": eps, "M": M}
-    parameters = {name: of_methods[name] for name in parameters_of(method) if name in of_methods}
+    own = set(parameters_of(method)) - OF_EVERY_TRAINING
+    parameters = {name: of_methods[name] for name in own if name in of_methods}
     callbacks = list(callbacks)
     if "lr_drops" in settings:  # linear_decay switches itself off for it
         share = partial(share_after_drops, drops=settings["lr_drops"])

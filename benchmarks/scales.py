@@ -11,7 +11,7 @@ from benchmarks.cells import Cell, data_parts
 from benchmarks.methods import CLEANLAB, parameters_of
 from sklearn_lec.methods import METHODS
 
-__all__ = ["SCALES", "Scale", "SettingsError", "check_names", "load_scale", "settings_of_methods"]
+__all__ = ["OF_EVERY_TRAINING", "SCALES", "Scale", "SettingsError", "check_names", "load_scale", "settings_of_methods"]
 
 FILE = Path(__file__).with_name("scales.toml")
 SCALES = ("smoke", "cpu", "paper")

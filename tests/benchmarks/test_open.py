@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks import figures
 from benchmarks.__main__ import main
+from benchmarks.cells import Cell
+from benchmarks.classifiers import classifier
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.methods import CLEANLAB, in_order, method_title
 from benchmarks.records import read_records
@@ -168,3 +170,6 @@ def test_a_parameter_of_one_method_does_not_outdate_the_records_of_others(monkey
     monkeypatch.setitem(METHODS, "toy", Greedy)
 
     assert [SMOKE.settings(cell) for cell in cells] == before
+    settings = SMOKE.settings(Cell("smoke", "digits", "sym-20", "toy", 0))
+    assert settings == SMOKE.settings(Cell("smoke", "digits", "sym-20", "self-training", 0))
+    assert classifier(settings, method="toy", eps=0.2).lr == settings["lr"]
