@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.cost import UNITS, hours
+from benchmarks.complexity import UNITS, UnknownCostError, hours
 from benchmarks.experiments import EXPERIMENTS
+from benchmarks.extras import cells_behind
 from benchmarks.files import FolderInUseError
-from benchmarks.pictures import cells_behind
 from benchmarks.records import DamagedRecordError
 from benchmarks.report import check_page, write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
@@ -46,16 +46,20 @@ def _list(options):
         for scale in map(load_scale, SCALES):
             cells = cells_of(experiments, scale)
             shown = [cell for experiment in experiments for cell in cells_behind(experiment, scale)]
-            columns.append(f"{len(cells):>7}, {_cost(hours(cells, scale, shown=shown), UNITS[scale.name]):>13}")
+            columns.append(f"{len(cells):>7}, {_cost(cells, scale, shown=shown):>13}")
         title = EXPERIMENTS[name].title if name in EXPERIMENTS else "Every cell once"
         print(f"{name:10}" + "".join(columns) + f"  {title}")
     return 0
 
 
-def _cost(hours, unit):
-    if hours == 0:
+def _cost(cells, scale, *, shown):
+    try:
+        cost, unit = hours(cells, scale, shown=shown), UNITS[scale.name]
+    except UnknownCostError:
+        return "unknown"
+    if cost == 0:
         return "-"
-    return f"{hours:.1f} {unit} h" if hours >= 0.1 else f"{3600 * hours:.0f} {unit} s"
+    return f"{cost:.1f} {unit} h" if cost >= 0.1 else f"{3600 * cost:.0f} {unit} s"
 
 
 def _run(options):
@@ -133,7 +137,7 @@ def _parser():
     command.add_argument("--scale", choices=SCALES, default="cpu", help="default: cpu")
     command.add_argument("--jobs", type=_positive, default=2, help="trainings side by side, one core each; default: 2")
     command.add_argument("--seeds", **seeds)
-    command.add_argument("--data-home", help="where data sets lie; default: scikit-learn's folder")
+    command.add_argument("--data-home", help="where the data sets are; default: scikit-learn's folder")
     command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
     command.add_argument(

@@ -1,15 +1,12 @@
-"""What one job of the benchmarks is: a cell, and the name it goes by."""
+"""One job of the benchmarks: a cell, and its name."""
 
 import re
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from sklearn_lec.methods import METHODS
+from benchmarks.methods import parameters_of
 
-__all__ = ["CLEANLAB", "Cell", "DataParts", "data_parts"]
-
-CLEANLAB = "cleanlab"
-"""Stands for cleanlab's ``CleanLearning`` around the network that is trained in the ordinary way."""
+__all__ = ["Cell", "DataParts", "data_parts"]
 
 DATA = re.compile(r"([a-z0-9-]+)(?:@([1-9][0-9]*))?(?:[+]([a-z0-9-]+))?")
 
@@ -55,7 +52,7 @@ class Cell:
     noise : str
         Kind and percentage: ``"sym-20"``, ``"asym-40"``, ``"open-20"``, ``"semantic-40"``; or ``"clean"``.
     method : str
-        One of `sklearn_lec.methods.METHODS`, or `CLEANLAB`.
+        One of `sklearn_lec.methods.METHODS`, or `benchmarks.methods.CLEANLAB`.
     seed : int
     M : int, "inf" or None, default=None
         None where the method does not use it.
@@ -75,7 +72,7 @@ class Cell:
     network: str | None = None
 
     def __post_init__(self):
-        used = METHODS[self.method].parameters if self.method != CLEANLAB else ()
+        used = parameters_of(self.method)
         if "M" not in used:
             object.__setattr__(self, "M", None)
         if "eps" not in used:
@@ -106,5 +103,5 @@ class Cell:
         return "_".join([*parts, f"seed{self.seed}"])
 
     def as_dict(self) -> dict:
-        """Return the fields, as they stand in a record."""
+        """Return the fields as a record has them."""
         return asdict(self)

@@ -6,8 +6,9 @@ from functools import partial
 from skorch.callbacks import LRScheduler
 from torch.optim.lr_scheduler import LambdaLR
 
+from benchmarks.methods import parameters_of
+from benchmarks.scales import OF_EVERY_TRAINING
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP, Conv9, ResNet20
 
 __all__ = ["NETWORKS", "classifier", "fit_whole", "share_after_drops"]
@@ -36,9 +37,10 @@ def classifier(
     classifier : LECClassifier
     """
     of_methods = settings | {"eps": eps, "M": M}
-    parameters = {name: of_methods[name] for name in METHODS[method].parameters if name in of_methods}
+    own = set(parameters_of(method)) - OF_EVERY_TRAINING
+    parameters = {name: of_methods[name] for name in own if name in of_methods}
     callbacks = list(callbacks)
-    if "lr_drops" in settings:  # linear_decay steps aside for it
+    if "lr_drops" in settings:  # linear_decay switches itself off for it
         share = partial(share_after_drops, drops=settings["lr_drops"])
         callbacks.append(("lr_drops", LRScheduler(policy=LambdaLR, lr_lambda=share)))
     else:

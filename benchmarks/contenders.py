@@ -9,8 +9,8 @@ import torch
 from skorch import NeuralNetClassifier
 from torch import nn
 
+from benchmarks.methods import parameters_of
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
 
 __all__ = ["Work", "hand_written", "lec", "plain_skorch"]
 
@@ -78,7 +78,7 @@ def plain_skorch(work: Work, **changes) -> Callable[[], float]:
 
 
 def lec(work: Work, method: str, *, eps: float, warm_up: int = 2, **changes) -> Callable[[], float]:
-    """Return an epoch of `LECClassifier` after its warming-up.
+    """Return an epoch of `LECClassifier` after its warm-up.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def lec(work: Work, method: str, *, eps: float, warm_up: int = 2, **changes) -> 
         Has the classifier as its attribute ``net``.
     """
     own = {"M": 5, "T_w": warm_up - 1, "T_k": warm_up - 1}
-    own = {name: value for name, value in own.items() if name in METHODS[method].parameters}
+    own = {name: value for name, value in own.items() if name in parameters_of(method)}
     net = LECClassifier(
         work.module,
         **{"method": method, "eps": eps, "callbacks__linear_decay": None} | own | work.settings | changes,

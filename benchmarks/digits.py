@@ -17,7 +17,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from benchmarks.measuring import measurements
+from benchmarks.callbacks import measurements
+from benchmarks.files import write_whole
+from benchmarks.tables import markdown_table
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.noise import AsymmetricNoise, SymmetricNoise
@@ -92,15 +94,15 @@ def run(noise_name, method, seed, epochs):
 
 
 def markdown(results):
-    lines = ["| noise | method | " + " | ".join(MEASURES) + " |", "|---|---|" + "---:|" * len(MEASURES)]
+    lines = []
     for noise in NOISES:
         for method in COMPARED:
             cells = [r for r in results if (r["noise"], r["method"]) == (noise, method)]
             if cells:
                 values = 100 * np.array([[r[measure] for measure in MEASURES] for r in cells])
                 shown = [f"{m:.1f} ± {s:.1f}" for m, s in zip(values.mean(axis=0), values.std(axis=0), strict=True)]
-                lines.append(f"| {noise} | {method} | " + " | ".join(shown) + " |")
-    return "\n".join(lines)
+                lines.append([noise, method, *shown])
+    return markdown_table(["noise", "method", *MEASURES], lines, n_names=2)
 
 
 def main():
@@ -127,7 +129,7 @@ def main():
         seeds=options.seeds,
         table=markdown([r for r in results if (r["noise"], r["method"], r["seed"], r["epochs"]) in wanted]),
     )
-    options.out.with_suffix(".md").write_text(page)
+    write_whole(options.out.with_suffix(".md"), page.encode())
     print(page)
 
 

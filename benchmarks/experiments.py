@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.cells import Cell
+from benchmarks.methods import CLEANLAB, method_title
 from benchmarks.scales import Scale
 
 __all__ = ["EXPERIMENTS", "Column", "Experiment", "Row"]
@@ -23,7 +24,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, a line of a figure: a method with its settings, and the title it goes by."""
+    """A column of a table, a line of a figure: a method with its settings, and its title."""
 
     title: str
     method: str
@@ -31,22 +32,27 @@ class Column:
     eps_factor: float = 1.0
     network: str | None = None
 
+    @classmethod
+    def of(cls, method: str, **settings) -> "Column":
+        """Return a column that has the title of its method."""
+        return cls(method_title(method), method, **settings)
+
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure of the paper.
+    """A table or a figure: of the paper, or one that the paper does not have.
 
     Parameters
     ----------
     name : str
-        ``"table2"``, ``"figureA1"``.
+        ``"table2"``, ``"figureA1"``; what begins with "table" is a table, all else is a figure.
     title : str
         What it shows.
     rows : tuple of Row
-        Those of the paper; a scale may have others.
+        Those at the scale "paper"; another scale may have others in their place.
     columns : tuple of Column
     beyond : tuple of Column, default=()
-        Columns that the paper does not have; they stand at the scales "smoke" and "cpu".
+        Columns that the paper does not have; they are shown at the scales "smoke" and "cpu".
     shows : {"accuracy", "clean accuracy", "complexity", "precision", "small-loss precision", "recall", "matrices",
             "examples"}
         What is reported of the cells: final and peak accuracy in a table, curves over epochs in a figure.
@@ -66,7 +72,7 @@ class Experiment:
 
     @property
     def has_cells(self) -> bool:
-        """Whether it is made of trainings; what else it is made of is in `benchmarks.pictures`."""
+        """Whether it is made of trainings; what else it is made of is in `benchmarks.extras`."""
         return bool(self.columns)
 
     @property
@@ -115,37 +121,25 @@ CIFAR_10 = tuple(Row("cifar-10", noise) for noise in RANDOM_NOISES)
 ALL_DATA = tuple(Row(data, noise) for data in ("mnist", "cifar-10", "cifar-100") for noise in RANDOM_NOISES)
 OPEN_SET = ("cifar-10+cifar-100", "cifar-10+imagenet-32", "cifar-100+svhn")
 
-ENSEMBLES = (
-    Column("Self-training", "self-training"),
-    Column("LNEC", "lnec"),
-    Column("LSEC", "lsec"),
-    Column("LTEC", "ltec"),
-)
-COMPARED = (
-    Column("Standard", "standard"),
-    Column("D2L", "d2l"),
-    Column("Forward", "forward"),
-    Column("Co-teaching", "co-teaching"),
-    Column("LTEC", "ltec"),
-    Column("LTEC-full", "ltec-full"),
-)
-WITH_CLEANLAB = (Column("cleanlab", CLEANLAB),)
+ENSEMBLES = tuple(map(Column.of, ("self-training", "lnec", "lsec", "ltec")))
+COMPARED = tuple(map(Column.of, ("standard", "d2l", "forward", "co-teaching", "ltec", "ltec-full")))
+WITH_CLEANLAB = (Column.of(CLEANLAB),)
 BY_M = (
     Column("M=1", "self-training"),
     *(Column(f"M={M}", "ltec", M=M) for M in (3, 5, 7, 9)),
     Column("M=∞", "ltec", M="inf"),
 )
 BY_ESTIMATE = tuple(
-    Column(f"{title}, {label}", method, eps_factor=factor)
-    for title, factor in (("under (0.9 eps)", 0.9), ("correct (eps)", 1.0), ("over (1.1 eps)", 1.1))
-    for label, method in (("Co-teaching", "co-teaching"), ("LTEC", "ltec"))
+    Column(f"{estimate}, {method_title(method)}", method, eps_factor=factor)
+    for estimate, factor in (("under (0.9 eps)", 0.9), ("correct (eps)", 1.0), ("over (1.1 eps)", 1.1))
+    for method in ("co-teaching", "ltec")
 )
 WITH_RESNET = (
     Column("Standard (ResNet)", "standard", network="resnet20"),
     Column("LTEC (ResNet)", "ltec", network="resnet20"),
 )
-LTEC_ALONE = (Column("LTEC", "ltec"),)
-TEMPORAL = (Column("LTEC", "ltec"), Column("LTEC-full", "ltec-full"))
+LTEC_ALONE = (Column.of("ltec"),)
+TEMPORAL = tuple(map(Column.of, ("ltec", "ltec-full")))
 
 EXPERIMENTS = {
     experiment.name: experiment

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.experiments import Column, Experiment, Row
+from benchmarks.extras import read_examples, read_matrices
 from benchmarks.files import write_whole
-from benchmarks.pictures import read_examples, read_matrices
 from benchmarks.results import Results
 from benchmarks.tables import data_title, noise_title
+from sklearn_lec.methods import METHODS
 
 __all__ = ["curves_figure", "examples_figure", "matrices_figure"]
 
@@ -30,6 +31,17 @@ STYLES = {
     "lnec": ("#332288", (0, (5, 1.5))),
     "lsec": ("#999933", (0, (4, 1.2, 1, 1.2))),
 }
+# For methods that the paper does not have, and for further columns of one method: Tol's colours that are left.
+OTHER_STYLES = [
+    ("#117733", "-"),
+    ("#AA4499", (0, (5, 1.5))),
+    ("#44AA99", (0, (2.5, 1))),
+    ("#661100", (0, (4, 1.2, 1, 1.2))),
+    ("#DDCC77", "-"),
+    ("#6699CC", (0, (7, 1))),
+    ("#AA4466", (0, (1, 1))),
+    ("#4477AA", (0, (3, 1, 1, 1, 1, 1))),
+]
 # LTEC with another M than the paper's 5: LTEC's hue from light to dark, and one apart for all epochs.
 STYLES_BY_M = {
     3: ("#F5B183", (0, (5, 1.5))),
@@ -97,7 +109,7 @@ def matrices_figure(source: Path, path: Path) -> Path:
     Parameters
     ----------
     source : Path
-        The file that `benchmarks.pictures` keeps of them.
+        The file that `benchmarks.extras` keeps of them.
     path : Path
         The PNG file that is written.
 
@@ -119,12 +131,12 @@ def matrices_figure(source: Path, path: Path) -> Path:
 
 
 def examples_figure(source: Path, path: Path) -> Path:
-    """Draw clean examples above noisy ones, with the labels that they bear.
+    """Draw clean examples above noisy ones, with their given labels.
 
     Parameters
     ----------
     source : Path
-        The file that `benchmarks.pictures` keeps of them.
+        The file that `benchmarks.extras` keeps of them.
     path : Path
         The PNG file that is written.
 
@@ -169,11 +181,31 @@ def _lines(experiment: Experiment, results: Results) -> list[tuple[str, Column, 
             ("intersection with those of the preceding networks", column, "precision", INTERSECTION),
         ]
     left_out = KEEP_EVERY_ROW if experiment.shows == "precision" else ()
+    shown = [column for column in columns if column.method not in left_out]
     return [
-        (column.title, column, experiment.shows, STYLES_BY_M.get(column.M, STYLES[column.method]))
-        for column in columns
-        if column.method not in left_out
+        (column.title, column, experiment.shows, style) for column, style in zip(shown, _styles(shown), strict=True)
     ]
+
+
+def _styles(columns: list[Column]) -> list[tuple]:
+    """Return the colour and the dashes of each line: those of its method, or others if an earlier line has them."""
+    styles = []
+    for column in columns:
+        style = _style_of(column)
+        if style in styles:
+            style = next((other for other in OTHER_STYLES if other not in styles), style)
+        styles.append(style)
+    return styles
+
+
+def _style_of(column: Column) -> tuple:
+    """Return the style that a column has in all figures."""
+    if column.method == "ltec" and column.M in STYLES_BY_M:
+        return STYLES_BY_M[column.M]
+    if column.method in STYLES:
+        return STYLES[column.method]
+    others = [method for method in METHODS if method not in STYLES]
+    return OTHER_STYLES[others.index(column.method) % len(OTHER_STYLES)]
 
 
 def _draw_panel(ax, experiment: Experiment, row: Row, results: Results) -> None:

@@ -1,6 +1,8 @@
-"""Files that are there whole or not at all, and a lock that says who is at work in a folder."""
+"""Files that are there whole or not at all, short names for contents, and a lock that says who works in a folder."""
 
 import contextlib
+import hashlib
+import json
 import os
 import sys
 import time
@@ -11,11 +13,23 @@ try:
 except ImportError:  # Windows has no such locks; there, two runs in one folder are the user's to avoid
     fcntl = None
 
-__all__ = ["FolderInUseError", "sole_use", "taking_part", "write_whole"]
+__all__ = ["FolderInUseError", "digest", "sole_use", "taking_part", "write_whole"]
 
 
 class FolderInUseError(Exception):
-    """Another process is at work in the folder."""
+    """Another process works in the folder."""
+
+
+def digest(value) -> str:
+    """Return eight letters that tell a value from others: bytes as they are, all else as JSON.
+
+    Examples
+    --------
+    >>> digest({"lr": 0.1, "epochs": 3}) == digest({"epochs": 3, "lr": 0.1})
+    True
+    """
+    content = value if isinstance(value, bytes) else json.dumps(value, sort_keys=True).encode()
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
 def write_whole(file: Path, content: bytes) -> None:
@@ -34,7 +48,7 @@ def sole_use(folder: Path, *, patience: float = 10.0):
     """Be the only run in `folder`, but let its own workers in.
 
     Workers hold the lock together with their run. Those of a run that was killed take a moment to notice; they are
-    waited for, so that no training is ever in two hands.
+    waited for, so that no training is done by two processes at once.
 
     Parameters
     ----------
@@ -58,7 +72,7 @@ def sole_use(folder: Path, *, patience: float = 10.0):
                     announced = True
                 if time.monotonic() > deadline:
                     raise FolderInUseError(
-                        f"another run, or a worker of one, is at work in {folder}. Wait until it is done, end it, or "
+                        f"another run, or a worker of one, is using {folder}. Wait until it is done, end it, or "
                         "use another --out."
                     )
                 time.sleep(0.1)

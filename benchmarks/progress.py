@@ -7,7 +7,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from benchmarks.cells import Cell
-from benchmarks.cost import operations
+from benchmarks.complexity import operations
 from benchmarks.training import finished_share
 
 __all__ = ["Progress"]

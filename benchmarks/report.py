@@ -5,18 +5,18 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks import pictures
-from benchmarks.cost import GPU, STEP, hours
+from benchmarks import extras
+from benchmarks.complexity import EPS, GPU, N_ROWS, STEP, M, hours
 from benchmarks.experiments import EXPERIMENTS, Experiment
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
 from benchmarks.files import write_whole
-from benchmarks.passes import EPS, N_ROWS, M
 from benchmarks.records import RECORDS, read_records
 from benchmarks.results import Results
 from benchmarks.running import cells_of
 from benchmarks.scales import SCALES, load_scale
 from benchmarks.tables import (
     NOTHING,
+    PAPER,
     accuracy_table,
     complexity_table,
     data_title,
@@ -64,7 +64,7 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     Parameters
     ----------
     out : Path
-        The folder of the run, with ``cells.jsonl`` and, where they were run, the files of `benchmarks.pictures`. The
+        The folder of the run, with ``cells.jsonl`` and, where they were run, the files of `benchmarks.extras`. The
         page and the figures go there too. What one has to say about the run is put into ``notes.md`` there, which
         becomes part of the page.
     seeds : int or None, default=None
@@ -86,7 +86,7 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
     if not (out / RECORDS).exists():
         raise FileNotFoundError(
             f"there is no {out / RECORDS}, so there is nothing to report. `python -m benchmarks run all "
-            f"--out {out}` makes it; if it lies elsewhere, name its folder."
+            f"--out {out}` makes it; if it is elsewhere, name its folder."
         )
     check_page(out)
     records = read_records(out)
@@ -133,7 +133,7 @@ def _scale_section(results: Results, out: Path) -> list[str]:
 def _is_begun(experiment: Experiment, results: Results, out: Path) -> bool:
     if experiment.has_cells:
         return results.progress(experiment)[0] > 0
-    return pictures.is_current(experiment, results.scale, out)
+    return extras.has_current_file(experiment, results.scale, out)
 
 
 def _experiment_section(experiment: Experiment, results: Results, out: Path) -> list[str]:
@@ -151,7 +151,7 @@ def _experiment_section(experiment: Experiment, results: Results, out: Path) -> 
         if experiment.has_cells:
             curves_figure(experiment, results, out / name)
         else:
-            DRAWN[experiment.shows](pictures.picture_file(experiment, results.scale, out), out / name)
+            DRAWN[experiment.shows](extras.extra_file(experiment, results.scale, out), out / name)
         caption = CAPTIONS.get(experiment.name)
         return [*paragraphs, f"![{experiment.title}]({name})\n", *([f"{caption}\n"] if caption else [])]
     paragraphs.append(accuracy_table(experiment, results) + "\n")
@@ -166,10 +166,10 @@ def _section_of_no_scale(out: Path) -> list[str]:
     paragraphs = []
     for experiment in EXPERIMENTS.values():
         if not experiment.has_scale:
-            file = pictures.picture_file(experiment, None, out)
+            file = extras.extra_file(experiment, None, out)
             paragraphs.append(f"## {_heading(experiment)}: {experiment.title}\n")
             if file.exists():
-                paragraphs += [COUNTED, complexity_table(pictures.read_counts(file)) + "\n"]
+                paragraphs += [COUNTED, complexity_table(extras.read_counts(file)) + "\n"]
             else:
                 paragraphs.append(_not_run([experiment], _command([experiment], out)))
     return paragraphs
@@ -178,8 +178,8 @@ def _section_of_no_scale(out: Path) -> list[str]:
 def _cost_section(records: list[dict]) -> list[str]:
     """Return the paragraphs on what the paper's own setting takes."""
     scale = load_scale("paper")
-    parts = {_heading(e): [e] for e in EXPERIMENTS.values() if e.is_table and e.has_cells}
-    parts["All, each training once"] = list(EXPERIMENTS.values())
+    tables = [e for e in EXPERIMENTS.values() if e.name in PAPER and e.has_cells]
+    parts = {_heading(table): [table] for table in tables} | {"All, each training once": tables}
     cells = {name: cells_of(experiments, scale) for name, experiments in parts.items()}
     lines = [[name, str(len(chosen)), f"{hours(chosen, scale):,.0f}"] for name, chosen in cells.items()]
     n_run = sum(record["scale"] == scale.name for record in records)
@@ -187,7 +187,7 @@ def _cost_section(records: list[dict]) -> list[str]:
     return [
         "## What the paper's scale costs\n",
         f"{COST} {run}\n",
-        markdown_table(["", "trainings", "GPU hours"], lines, n_names=1) + "\n",
+        markdown_table(["", "trainings", "GPU hours"], lines) + "\n",
     ]
 
 
@@ -214,7 +214,7 @@ def _circumstances(results: Results) -> list[str]:
     seconds = math.fsum(record["seconds"] for record in records)
     return [
         "### Settings, versions and time\n",
-        markdown_table(["setting", *datasets], lines, n_names=1) + "\n",
+        markdown_table(["setting", *datasets], lines) + "\n",
         f"Versions: {', '.join(versions)}.\n",
         f"Time spent: {seconds / 3600:.2f} hours of training in {_count(len(records), 'cell')}, each counted from its "
         "last interruption, without the networks that semantic noise rests on.\n",

@@ -21,10 +21,12 @@ import torch
 from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_limits
 
-from benchmarks import pictures, sources
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks import extras
+from benchmarks.cells import Cell
+from benchmarks.data import DataMissingError, check_available, prepare_noise
 from benchmarks.experiments import Experiment
 from benchmarks.files import sole_use, taking_part
+from benchmarks.methods import CLEANLAB
 from benchmarks.progress import Progress
 from benchmarks.records import RecordsFile
 from benchmarks.scales import Scale
@@ -99,7 +101,7 @@ class Workers:
 
 
 def _check_cluster(client, address):
-    """Raise an error for what would else end in silence: trainings that nobody does, or that are done here."""
+    """Raise an error where trainings would otherwise silently not be done, or be done here."""
     n_threads = sum(client.nthreads().values())
     if n_threads < 2:
         raise ConnectionError(
@@ -154,7 +156,7 @@ def run(
     seeds : int or None, default=None
         How many seeds; None for as many as the scale says.
     data_home : str or None, default=None
-        Where data sets lie; None for the place of `sklearn_lec.datasets`.
+        Where the data sets are; None for the default of `sklearn_lec.datasets`.
     workers : Workers or None, default=None
         None for one process, this one.
 
@@ -172,12 +174,12 @@ def run(
         missing = {cell: settings for cell, settings in wanted.items() if not records.has(cell, settings)}
         for cell in wanted.keys() - missing.keys():
             forget_checkpoints(out, cell)  # of a run that was killed just after it had written the record
-        drawn = [e for e in experiments if not e.has_cells and not pictures.is_current(e, scale, out)]
-        todo = _Todo(missing, {e: pictures.cells_behind(e, scale) for e in drawn})
+        drawn = [e for e in experiments if not e.has_cells and not extras.has_current_file(e, scale, out)]
+        todo = _Todo(missing, {e: extras.cells_behind(e, scale) for e in drawn})
         unavailable = _unavailable(todo.data, data_home)
         problems = [Problem(f"{data} is missing; {todo.skipped(data)}", why) for data, why in unavailable.items()]
         todo = todo.where(lambda cell: cell.data not in unavailable)
-        if todo.cells or todo.pictures:
+        if todo.cells or todo.extras:
             problems += _Job(scale, out, data_home, workers).do(todo, records)
         return problems
 
@@ -198,25 +200,25 @@ def _leave(number, frame):
 
 
 class _Todo(NamedTuple):
-    """What is left to do: cells with their settings; pictures with the cells whose data they show."""
+    """What is left to do: cells with their settings; extras with the cells whose data they show."""
 
     cells: dict[Cell, dict]
-    pictures: dict[Experiment, list[Cell]]
+    extras: dict[Experiment, list[Cell]]
 
     @property
     def data(self):
-        return {cell.data for cell in chain(self.cells, *self.pictures.values())}
+        return {cell.data for cell in chain(self.cells, *self.extras.values())}
 
     def where(self, possible):
         return _Todo(
             {cell: settings for cell, settings in self.cells.items() if possible(cell)},
-            {picture: cells for picture, cells in self.pictures.items() if all(map(possible, cells))},
+            {extra: cells for extra, cells in self.extras.items() if all(map(possible, cells))},
         )
 
     def skipped(self, data):
         """Return what is said of all that needs the data."""
         n_cells = sum(cell.data == data for cell in self.cells)
-        named = [picture.name for picture, cells in self.pictures.items() if any(cell.data == data for cell in cells)]
+        named = [extra.name for extra, cells in self.extras.items() if any(cell.data == data for cell in cells)]
         return "skipped: " + ", ".join(([f"{n_cells} cell(s)"] if n_cells else []) + named)
 
 
@@ -234,16 +236,16 @@ class _Job:
             failed = {data for data, _, _ in failures}
             todo = todo.where(lambda cell: cell.noise_kind != "semantic" or cell.data not in failed)
             problems += self._train(parallel, todo.cells, records, n_workers)
-            return problems + self._draw(parallel, todo.pictures)
+            return problems + self._draw(parallel, todo.extras)
 
     def _prepare(self, parallel, todo):
-        """Train the networks that semantic noise rests on before cells that share them ask for them."""
+        """Train the networks that make semantic noise before the cells that share them need them."""
         where = {"out": self.out, "device": self.workers.device}
         jobs = {}
-        for cell in chain(todo.cells, *todo.pictures.values()):
+        for cell in chain(todo.cells, *todo.extras.values()):
             settings = self.scale.settings(cell)
             for number in range(settings.get("semantic_networks", 0)):
-                job = partial(sources.prepare, cell, settings, self.data_home, number=number, **where)
+                job = partial(prepare_noise, cell, settings, self.data_home, number=number, **where)
                 jobs[cell.data, number] = job
         failures = []
         for (data, number), _, error in _run_jobs(parallel, jobs, out=self.out):
@@ -270,17 +272,17 @@ class _Job:
 
     def _draw(self, parallel, drawn):
         where = {"data_home": self.data_home, "out": self.out, "device": self.workers.device}
-        jobs = {e.name: partial(pictures.write_picture, e, self.scale, **where) for e in drawn}
+        jobs = {e.name: partial(extras.write_extra, e, self.scale, **where) for e in drawn}
         return [Problem(o.key, o.error) for o in _run_jobs(parallel, jobs, out=self.out) if o.error]
 
 
 def _unavailable(names, data_home):
-    """Return what is said of the data sets that cannot be had."""
+    """Return, by name, why data sets are not available."""
     reasons = {}
     for name in sorted(names):
         try:
-            sources.check_available(name, data_home)
-        except sources.DataMissingError as error:
+            check_available(name, data_home)
+        except DataMissingError as error:
             reasons[name] = str(error)
     return reasons
 
@@ -300,7 +302,7 @@ def _run_jobs(parallel, jobs: dict[Any, Callable], *, out: Path) -> Iterator[Out
         except Exception as error:
             if len(left) == n_before:
                 why = (
-                    f"a worker or the scheduler was lost ({type(error).__name__}), perhaps for want of memory. Run "
+                    f"a worker or the scheduler was lost ({type(error).__name__}), perhaps because memory ran out. Run "
                     "again, with fewer workers, to go on."
                 )
                 yield from (Outcome(key, None, why) for key in left)

@@ -1,24 +1,37 @@
 """How large the benchmarks are run: the settings of each scale, read from ``scales.toml``."""
 
 import difflib
-import hashlib
-import json
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from benchmarks.cells import CLEANLAB, Cell, data_parts
+from benchmarks.cells import Cell, data_parts
+from benchmarks.methods import CLEANLAB, parameters_of
 from sklearn_lec.methods import METHODS
 
-__all__ = ["SCALES", "Scale", "SettingsError", "check_names", "digest", "load_scale"]
+__all__ = ["OF_EVERY_TRAINING", "SCALES", "Scale", "SettingsError", "check_names", "load_scale", "settings_of_methods"]
 
 FILE = Path(__file__).with_name("scales.toml")
 SCALES = ("smoke", "cpu", "paper")
 
-USED_BY_METHODS = ("T_k", "T_w", "W", "percentile")
-"""Settings that belong to those methods alone which name them among their parameters."""
+OF_EVERY_TRAINING = frozenset(
+    (
+        "batch_size",
+        "decay_start",
+        "epochs",
+        "lr",
+        "lr_drops",
+        "network",
+        "network_arguments",
+        "test_rows",
+        "train_rows",
+        "whitening",
+    )
+)
+"""Settings that do not depend on the method, even if one has a parameter of that name: if they went away from the
+settings of the others, all records of these would be out of date."""
 
 
 class SettingsError(ValueError):
@@ -83,8 +96,7 @@ class Scale:
             settings |= {"network": cell.network, "network_arguments": {}} | self.table["network"].get(cell.network, {})
         if (n_rows := data_parts(cell.data).n_rows) is not None:
             settings["train_rows"] = n_rows
-        used = METHODS[cell.method].parameters if cell.method != CLEANLAB else ()
-        unused = {name for name in USED_BY_METHODS if name not in used} | {"seeds"}
+        unused = (settings_of_methods() - set(parameters_of(cell.method))) | {"seeds"}
         unused |= {"semantic_networks"} if cell.noise_kind != "semantic" else set()
         unused |= {"cleanlab_folds"} if cell.method != CLEANLAB else set()
         unused |= {"decay_start"} if "lr_drops" in settings else set()
@@ -94,6 +106,11 @@ class Scale:
         tables = self.table.get("data", {})
         name, n_rows, _ = data_parts(data)
         return tables.get(name, {}) | tables.get(f"{name}@{n_rows}", {})
+
+
+def settings_of_methods() -> set[str]:
+    """Return the settings that belong to those methods alone that have a parameter of that name."""
+    return {name for method in METHODS for name in parameters_of(method)} - OF_EVERY_TRAINING
 
 
 @cache
@@ -133,8 +150,3 @@ def check_names(table: dict, *, known: set[str]) -> None:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise SettingsError(f"unknown setting {name!r} in {FILE.name}; {hint}Settings: {', '.join(sorted(known))}.")
-
-
-def digest(settings: dict) -> str:
-    """Return eight letters that tell settings from others, for the name of a folder."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from benchmarks.classifiers import classifier, fit_whole
-from benchmarks.files import write_whole
-from benchmarks.scales import digest
+from benchmarks.files import digest, write_whole
+from benchmarks.scales import settings_of_methods
 from sklearn_lec.noise import SemanticNoise
 
 __all__ = ["clean_predictions", "semantic_noise"]
@@ -22,7 +22,8 @@ __all__ = ["clean_predictions", "semantic_noise"]
 FIRST_SEED = 1000
 """Away from the seeds of the cells: the networks that choose the noise are not the ones that are tested on it."""
 
-NOT_FOR_CLEAN_TRAINING = {"T_w", "T_k", "W", "percentile", "cleanlab_folds", "semantic_networks"}
+NOT_FOR_CLEAN_TRAINING = {"cleanlab_folds", "semantic_networks"}
+"""Settings, beside those of methods, that ordinary training on clean labels does not use."""
 
 
 class StoredPredictions(BaseEstimator):
@@ -69,7 +70,8 @@ def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path
     -------
     probabilities : float32 ndarray of shape (n_rows, n_classes)
     """
-    relevant = {key: value for key, value in settings.items() if key not in NOT_FOR_CLEAN_TRAINING}
+    unused = NOT_FOR_CLEAN_TRAINING | settings_of_methods()
+    relevant = {name: value for name, value in settings.items() if name not in unused}
     place = f"{name}_{digest(relevant)}/{number}"
     file = (out / "semantic" / place).with_suffix(".npy")
     with contextlib.suppress(FileNotFoundError, ValueError, EOFError):  # damaged is as good as not there
@@ -85,7 +87,7 @@ def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path
 
 
 def semantic_noise(X, y, *, eps: float, settings: dict, **where) -> SemanticNoise:
-    """Return semantic noise that rests on the networks in the run folder.
+    """Return semantic noise that is made with the networks in the run folder.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What robust training costs beside ordinary training, and beside cleanlab: ratios taken side by side.
 
 Run ``python -m benchmarks.speed --data-home DIR`` from the root of the project; ``--only mlp growth`` does a part of it
-anew. Times are taken with one thread, in rounds in which all contenders take turns. The page and the numbers behind it
+again. Times are taken with one thread, in rounds in which all contenders take turns. The page and the numbers behind it
 are written to ``benchmarks/speed.md`` and ``benchmarks/speed.json``.
 """
 
@@ -18,9 +18,10 @@ import skorch
 import torch
 
 from benchmarks.alternatives import against_cleanlab
+from benchmarks.complexity import SmallConvolution, count_all, count_passes
 from benchmarks.contenders import Work, hand_written, lec, plain_skorch
+from benchmarks.files import write_whole
 from benchmarks.growth import memory_by_agreement, seconds_by_rows
-from benchmarks.passes import SmallConvolution, count_all, count_passes
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio
 from benchmarks.variants import committee_by_vmap, compiled, memory_formats, vote_apart
@@ -31,7 +32,7 @@ from sklearn_lec.noise import SymmetricNoise
 SKORCH, FUSED, HAND = "skorch", "skorch, fused Adam", "written by hand"
 N_IMAGES = 2_560
 KEEPS_MEMORY = "MALLOC_TRIM_THRESHOLD_"
-"""With it and MALLOC_MMAP_THRESHOLD_ glibc keeps what is freed, and large tensors are not paged in anew each step."""
+"""With it and MALLOC_MMAP_THRESHOLD_ glibc keeps what is freed, and large tensors are not paged in again each step."""
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
 
 
@@ -150,7 +151,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--data-home", help="where MNIST and CIFAR-10 lie; default: scikit-learn's folder")
+    parser.add_argument("--data-home", help="where MNIST and CIFAR-10 are; default: scikit-learn's folder")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/speed.json"))
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -162,10 +163,10 @@ def main():
             "skorch": skorch.__version__,
             "python": platform.python_version(),
         }
-        options.out.write_text(json.dumps(results, indent=1) + "\n")
+        write_whole(options.out, (json.dumps(results, indent=1) + "\n").encode())
         print(f"{section} done", flush=True)
     page = page_of(results)
-    options.out.with_suffix(".md").write_text(page)
+    write_whole(options.out.with_suffix(".md"), page.encode())
     print(page)
 
 

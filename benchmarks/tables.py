@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks.cells import data_parts
 from benchmarks.experiments import Experiment, Row
+from benchmarks.methods import in_order, method_title
 from benchmarks.results import Results
 
 __all__ = [
-    "METHOD_TITLES",
     "NOTHING",
     "PAPER",
     "accuracy_table",
@@ -23,7 +23,9 @@ __all__ = [
 ]
 
 PAPER = json.loads(Path(__file__).with_name("paper.json").read_text(encoding="utf-8"))
-"""The paper's numbers: experiment -> "data/noise" -> title of the column -> numbers; Table A3 by method."""
+"""The paper's numbers: experiment -> "data/noise" -> title of the column -> numbers; Table A3 by title of the method.
+
+What the paper does not have is not here: experiments, rows, columns, methods."""
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is nothing to show yet."""
@@ -34,17 +36,6 @@ DATA_TITLES = {
     "imagenet-32": "ImageNet-32",
     "cifar-10": "CIFAR-10",
     "cifar-100": "CIFAR-100",
-}
-METHOD_TITLES = {
-    "standard": "Standard",
-    "self-training": "Self-training",
-    "co-teaching": "Co-teaching",
-    "lnec": "LNEC",
-    "lsec": "LSEC",
-    "ltec": "LTEC",
-    "ltec-full": "LTEC-full",
-    "d2l": "D2L",
-    "forward": "Forward",
 }
 COMPLEXITIES = {
     "parameters": ("parameters", "m"),
@@ -79,10 +70,10 @@ def noise_title(noise: str) -> str:
     return noise if noise == "clean" else f"{noise}%"
 
 
-def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]], *, n_names: int) -> str:
+def markdown_table(head: Sequence, lines: Iterable[Sequence], *, n_names: int = 1) -> str:
     """Return a table in Markdown, its first `n_names` columns set to the left, the others centred."""
     rule = ["---"] * n_names + [":---:"] * (len(head) - n_names)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, rule, *lines])
 
 
 def accuracy_table(experiment: Experiment, results: Results) -> str:
@@ -102,18 +93,18 @@ def accuracy_table(experiment: Experiment, results: Results) -> str:
     lines = []
     for row in experiment.rows_at(results.scale):
         lines.append([data_title(row.data), noise_title(row.noise), *_measured(experiment, row, results)])
-        if _key(row) in PAPER[experiment.name]:
+        if _key(row) in PAPER.get(experiment.name, {}):
             lines.append(["", "*paper*", *_published(experiment, row, results)])
     return _table(experiment, results, lines)
 
 
 def paper_rows(experiment: Experiment, results: Results) -> str:
     """Return the paper's rows that the scale does not have, as a table; empty if there are none."""
-    run = {_key(row) for row in experiment.rows_at(results.scale)}
+    left = PAPER.get(experiment.name, {}).keys() - {_key(row) for row in experiment.rows_at(results.scale)}
     lines = [
         [data_title(row.data), noise_title(row.noise), *_published(experiment, row, results)]
         for row in experiment.rows
-        if _key(row) not in run
+        if _key(row) in left
     ]
     return _table(experiment, results, lines) if lines else ""
 
@@ -131,14 +122,14 @@ def complexity_table(counted: Mapping[str, Sequence[float]]) -> str:
     -------
     table : str
     """
-    methods = sorted(counted, key=list(METHOD_TITLES).index)
-    titles = [METHOD_TITLES[method] for method in methods]
+    methods = in_order(counted)
+    titles = [method_title(method) for method in methods]
     lines = []
     for place, (what, (title, unit)) in enumerate(COMPLEXITIES.items()):
         lines.append([title, *(f"{counted[method][place]:.2f} {unit}" for method in methods)])
         published = [PAPER["tableA3"].get(name, {}).get(what, "") for name in titles]
         lines.append(["*paper*", *(text.replace("<=", "≤") for text in published)])
-    return markdown_table(["", *titles], lines, n_names=1)
+    return markdown_table(["", *titles], lines)
 
 
 def _table(experiment: Experiment, results: Results, lines: list[list[str]]) -> str:
@@ -159,7 +150,7 @@ def _measured(experiment: Experiment, row: Row, results: Results) -> list[str]:
     values = [value[:, :1] if experiment.shows == "clean accuracy" else value for value in values]
     means = [value.mean(axis=0) if len(value) else None for value in values]
     stds = [value.std(axis=0) if len(value) > 1 else None for value in values]
-    # Entries of one row are compared: what rests on fewer seeds than the others, or than it should, says so.
+    # Entries of one row are compared: what has fewer seeds than the others, or than it should, says so.
     wanted = max([results.wanted_seeds(row), *map(len, values)])
     entries = _entries(means, stds, digits=1)
     return [

@@ -37,5 +37,5 @@ def ratio(seconds: dict[str, list[float]], name: str, base: str) -> dict[str, fl
 
 
 def shown(value: dict[str, float]) -> str:
-    """Return a ratio as it stands in a table: the median, and the quartiles in brackets."""
+    """Return a ratio as it is shown in a table: the median, and the quartiles in brackets."""
     return f"{value['median']:.2f} ({value['low']:.2f}-{value['high']:.2f})"

@@ -12,11 +12,12 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 import sklearn_lec
-from benchmarks import sources
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks.callbacks import measurements
+from benchmarks.cells import Cell
 from benchmarks.classifiers import classifier, fit_whole
-from benchmarks.measuring import measurements
-from benchmarks.scales import digest
+from benchmarks.data import clean_data, noisy_data
+from benchmarks.files import digest
+from benchmarks.methods import CLEANLAB
 from sklearn_lec.metrics import label_precision_score, label_recall_score
 
 __all__ = ["finished_share", "forget_checkpoints", "train"]
@@ -34,7 +35,7 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
     settings : dict
         As `Scale.settings` returns it.
     data_home : str or None
-        Where data sets lie; None for the place of `sklearn_lec.datasets`.
+        Where the data sets are; None for the default of `sklearn_lec.datasets`.
     out : Path
         The run folder, for checkpoints and semantic noise.
     device : str, default="cpu"
@@ -48,8 +49,8 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
         # Some methods are meant to fail on some noises; the curves say so.
         warnings.filterwarnings("ignore", "no row labelled|nothing was learned in epoch", UserWarning)
         warnings.filterwarnings("ignore", "When X and pred_probs are both provided", UserWarning)
-        clean = sources.load(cell.data, settings, data_home)
-        noisy = sources.noisy(cell, settings, data_home, out=out, device=device)
+        clean = clean_data(cell.data, settings, data_home)
+        noisy = noisy_data(cell, settings, data_home, out=out, device=device)
         start = time.perf_counter()
         curves = (_train_cleanlab if cell.method == CLEANLAB else _train_method)(
             cell,

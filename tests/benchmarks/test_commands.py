@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from benchmarks import pictures, running
+from benchmarks import extras, running
 from benchmarks.__main__ import main
 from benchmarks.experiments import EXPERIMENTS, Row
 from benchmarks.report import write_report
@@ -55,7 +55,7 @@ def signals(monkeypatch):
 
 def test_a_run_with_problems_ends_with_an_error_and_a_report(tmp_path, monkeypatch, capsys, signals):
     monkeypatch.setattr(running, "train", lambda *args, **kwargs: 1 / 0)
-    monkeypatch.setattr(pictures, "count_all", lambda: {"standard": [1, 1, 1], "self-training": [1, 1, 0.8]})
+    monkeypatch.setattr(extras, "count_all", lambda: {"standard": [1, 1, 1], "self-training": [1, 1, 0.8]})
 
     code = main(["run", "tableA2", "tableA3", "--scale", "smoke", "--jobs", "1", "--out", str(tmp_path)])
 

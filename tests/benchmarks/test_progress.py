@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from benchmarks.cells import CLEANLAB, Cell
-from benchmarks.cost import operations
+from benchmarks.cells import Cell
+from benchmarks.complexity import operations
+from benchmarks.methods import CLEANLAB
 from benchmarks.progress import Progress
 from benchmarks.scales import load_scale
 from benchmarks.training import finished_share, train

@@ -15,11 +15,12 @@ import psutil
 import pytest
 from skorch.callbacks import Callback
 
-from benchmarks import pictures, running, sources
-from benchmarks.cells import CLEANLAB, Cell
+from benchmarks import data, extras, running
+from benchmarks.cells import Cell
 from benchmarks.classifiers import classifier, fit_whole
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.files import FolderInUseError, sole_use
+from benchmarks.methods import CLEANLAB
 from benchmarks.records import cell_of, read_records
 from benchmarks.report import write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
@@ -107,9 +108,9 @@ def test_small_losses_are_less_pure_than_their_intersection(smoke_run):
 
 
 def test_what_else_is_shown_is_kept(smoke_run):
-    matrices = pictures.read_matrices(pictures.picture_file(EXPERIMENTS["figureA1"], SMOKE, smoke_run))
-    examples = pictures.read_examples(pictures.picture_file(EXPERIMENTS["figureA2"], SMOKE, smoke_run))
-    counts = pictures.read_counts(pictures.picture_file(EXPERIMENTS["tableA3"], None, smoke_run))
+    matrices = extras.read_matrices(extras.extra_file(EXPERIMENTS["figureA1"], SMOKE, smoke_run))
+    examples = extras.read_examples(extras.extra_file(EXPERIMENTS["figureA2"], SMOKE, smoke_run))
+    counts = extras.read_counts(extras.extra_file(EXPERIMENTS["tableA3"], None, smoke_run))
 
     assert set(counts) == set(METHODS)
     assert [panel["noise"] for panel in matrices] == ["sym-20", "asym-20", "semantic-20"]
@@ -179,7 +180,7 @@ def test_data_that_cannot_be_had_is_skipped(tmp_path, monkeypatch):
     def no_internet(*args, **kwargs):
         raise OSError("put it there")
 
-    monkeypatch.setattr(sources.datasets, "fetch_cifar100", no_internet)
+    monkeypatch.setattr(data.datasets, "fetch_cifar100", no_internet)
     scale = scale_with(rows={"few": ["cifar-100/sym-20", "digits/sym-20"]})
 
     problems = run([FEW], scale, out=tmp_path)
@@ -188,11 +189,11 @@ def test_data_that_cannot_be_had_is_skipped(tmp_path, monkeypatch):
     assert {record["data"] for record in read_records(tmp_path)} == {"digits"}
 
 
-def test_figures_that_cannot_be_drawn_for_want_of_data_are_named(tmp_path, monkeypatch):
+def test_figures_that_cannot_be_drawn_because_data_is_missing_are_named(tmp_path, monkeypatch):
     def not_there(*args):
-        raise sources.DataMissingError("put it there")
+        raise data.DataMissingError("put it there")
 
-    monkeypatch.setattr(sources, "check_available", not_there)
+    monkeypatch.setattr(running, "check_available", not_there)
 
     problems = run([EXPERIMENTS["figureA2"]], SMOKE, out=tmp_path)
 
@@ -203,7 +204,7 @@ def test_cells_do_not_train_the_networks_of_semantic_noise_that_failed(tmp_path,
     def fail(*args, **kwargs):
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(sources, "prepare", fail)
+    monkeypatch.setattr(running, "prepare_noise", fail)
     semantic = [EXPERIMENTS["table4"], EXPERIMENTS["figureA2"]]
 
     problems = run(semantic, SMOKE, out=tmp_path)
@@ -311,6 +312,7 @@ def timeless_page(out):
     return [line for line in page.splitlines() if not line.startswith("Time spent")]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_loses_nothing_and_does_nothing_twice(tmp_path, smoke_run):
     out, uninterrupted = tmp_path / "killed", tmp_path / "uninterrupted"
     uninterrupted.mkdir()
@@ -345,6 +347,7 @@ def test_signals_end_a_run_at_once(number, monkeypatch):
 # --- who does the work ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_and_a_dask_cluster_give_the_same_records(tmp_path):
     distributed = pytest.importorskip("distributed")
     experiment = dataclasses.replace(EXPERIMENTS["figure5"], rows=(Row("digits", "sym-60"),))

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from benchmarks import sources
 from benchmarks.__main__ import main
-from benchmarks.cells import CLEANLAB, Cell, data_parts
+from benchmarks.cells import Cell, data_parts
 from benchmarks.classifiers import share_after_drops
-from benchmarks.cost import flops_per_row, passes
+from benchmarks.complexity import flops_per_row, training_passes
+from benchmarks.data import NO_CLASS, DataMissingError, _external_images, check_available, noisy_data
 from benchmarks.experiments import EXPERIMENTS
+from benchmarks.methods import CLEANLAB
 from benchmarks.running import cells_of
 from benchmarks.scales import SettingsError, check_names, load_scale
 from sklearn_lec.methods import METHODS
@@ -21,7 +22,7 @@ SMOKE, CPU, PAPER = map(load_scale, ("smoke", "cpu", "paper"))
 def test_all_methods_get_the_same_noisy_data(tmp_path, noise):
     def data_of(method, seed):
         cell = Cell("smoke", "digits+uniform" if noise == "open-20" else "digits", noise, method, seed)
-        return sources.noisy(cell, SMOKE.settings(cell), None, out=tmp_path)
+        return noisy_data(cell, SMOKE.settings(cell), None, out=tmp_path)
 
     first, other_seed = data_of("standard", 0), data_of("standard", 1)
     for method in METHODS:
@@ -34,8 +35,8 @@ def test_all_methods_get_the_same_noisy_data(tmp_path, noise):
 
 
 def test_imagenet_32_says_what_to_put_where_and_leaves_classes_out(tmp_path, monkeypatch):
-    with pytest.raises(sources.DataMissingError, match=r"train_data_batch_1.npz(.|\n)*like_cifar10.txt"):
-        sources.check_available("digits+imagenet-32", str(tmp_path))
+    with pytest.raises(DataMissingError, match=r"train_data_batch_1.npz(.|\n)*like_cifar10.txt"):
+        check_available("digits+imagenet-32", str(tmp_path))
 
     folder = tmp_path / "imagenet-32"
     folder.mkdir()
@@ -44,9 +45,9 @@ def test_imagenet_32_says_what_to_put_where_and_leaves_classes_out(tmp_path, mon
         labels = np.array([1, 2, 3, 4])
         pixels = np.repeat(labels[:, None], 3072, axis=1).astype(np.uint8)
         np.savez(folder / f"train_data_batch_{number}.npz", data=pixels, labels=labels)
-    monkeypatch.setattr(sources, "N_IMAGENET_32", 20)
+    monkeypatch.setattr("benchmarks.data.N_IMAGENET_32", 20)
 
-    images = sources._external_images("imagenet-32", str(tmp_path))
+    images = _external_images("imagenet-32", str(tmp_path))
 
     assert images.shape == (20, 3, 32, 32)
     assert np.unique(np.rint(images * 255)).tolist() == [1, 4]
@@ -56,10 +57,10 @@ def test_real_data_can_be_loaded(shared_data, tmp_path):
     settings = {"train_rows": 300, "test_rows": 100, "whitening": False}
     cell = Cell("cpu", "mnist+cifar-10", "open-20", "ltec", 0)
 
-    noisy = sources.noisy(cell, settings, str(shared_data), out=tmp_path)
+    noisy = noisy_data(cell, settings, str(shared_data), out=tmp_path)
 
     assert noisy.X.shape == (300, 1, 28, 28)
-    assert (noisy.y_clean[noisy.noise_mask] == sources.NO_CLASS).all()
+    assert (noisy.y_clean[noisy.noise_mask] == NO_CLASS).all()
     assert noisy.noise_mask.sum() == 60
     assert noisy.X[~noisy.noise_mask].std() != pytest.approx(noisy.X[noisy.noise_mask].std(), rel=0.05)
 
@@ -76,7 +77,7 @@ def test_a_part_of_the_rows_is_a_data_set_of_its_own(tmp_path):
     assert SMOKE.settings(Cell("smoke", "digits@60", "sym-20", "ltec", 0, network="resnet20"))["train_rows"] == 60
 
     cell = Cell("smoke", "digits@60", "sym-20", "ltec", 0)
-    noisy = sources.noisy(cell, SMOKE.settings(cell), None, out=tmp_path)
+    noisy = noisy_data(cell, SMOKE.settings(cell), None, out=tmp_path)
     assert (len(noisy.X), noisy.noise_mask.sum()) == (60, 12)
 
 
@@ -159,8 +160,10 @@ def test_costs_are_counted():
 
     assert flops_per_row("mlp", "digits", hidden=(32,)) == 2 * (64 * 32 + 32 * 10)
     assert flops_per_row("conv9", "cifar-10", width=1 / 8) > 2 * 32 * 32 * weights_of_first_layer
-    assert passes("lnec", epochs=200, M=5) == (1000, 1000)
-    assert passes("ltec-full", epochs=200, warm_up=10, eps=0.2) == pytest.approx((10 + 1.8 * 190, 10 + 0.8 * 190))
+    assert training_passes("lnec", epochs=200, M=5) == (1000, 1000)
+    assert training_passes("ltec-full", epochs=200, warm_up=10, eps=0.2) == pytest.approx(
+        (10 + 1.8 * 190, 10 + 0.8 * 190)
+    )
 
 
 def test_list_names_every_experiment_and_its_cost(capsys):

@@ -1,3 +1,8 @@
+"""What is timed, how times are compared, and the page on speed."""
+
+import copy
+import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -41,14 +46,29 @@ def test_ratios_are_those_of_the_same_round():
 
 
 @pytest.mark.parametrize("make", [hand_written, plain_skorch, partial(lec, method="ltec", eps=0.2)])
-def test_a_contender_is_one_epoch(make):
+def test_a_contender_trains_on_every_sample_once_and_returns_its_seconds(make):
+    seen, networks = [], []
+
+    def watched_network():
+        networks.append(TinyNetwork())
+        networks[-1].register_forward_pre_hook(lambda network, inputs: seen.append(inputs[0].clone()))
+        return networks[-1]
+
     with torch.random.fork_rng():
-        epoch = make(WORK)
+        epoch = make(replace(WORK, module=watched_network))
+        seen.clear()
+        before = copy.deepcopy(networks[-1].state_dict())
+        start = time.perf_counter()
+        seconds = epoch()
+        elapsed = time.perf_counter() - start
 
-        assert epoch() > 0
+    assert [len(batch) for batch in seen] == [64] * 4
+    np.testing.assert_array_equal(np.unique(torch.cat(seen).numpy(), axis=0), np.unique(WORK.X, axis=0))
+    assert all(not torch.equal(before[name], after) for name, after in networks[-1].state_dict().items())
+    assert 0 < seconds < elapsed
 
 
-def test_the_classifier_is_timed_after_its_warming_up():
+def test_the_classifier_is_timed_after_its_warm_up():
     epoch = lec(WORK, "ltec", eps=0.2)
 
     assert epoch.net.method_.filtering

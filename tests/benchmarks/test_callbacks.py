@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.measuring import LabelQualityOfNetworks, mean_network_accuracy
+from benchmarks.callbacks import LabelQualityOfNetworks, mean_network_accuracy
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods.co_teaching import CoTeaching
 

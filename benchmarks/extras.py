@@ -1,14 +1,14 @@
 """What is shown beside trainings: Figures A1 and A2, Table A3; kept in the run folder so that a report needs no data.
 
 ``OUT/figureA1-<scale>.json`` has ``panels``, a list of ``{"data", "noise", "class_names", "matrix"}``; ``matrix`` is
-the share of each true class (row) that bears each label (column).
+the share of each true class (row) that has each label (column).
 
 ``OUT/figureA2-<scale>.npz`` has ``images``, float32 in [0, 1] of shape (2, 10, channels, height, width), clean rows
 first, then noisy ones; their ``y_true`` and ``y_noisy``, int64 of shape (2, 10); ``class_names``; ``data``; ``noise``.
 
 Both have ``settings``, those of each row as text, by which a file is known to be out of date.
 
-``OUT/tableA3.json`` has ``[parameters, forward, backward]`` by method, as `benchmarks.passes` counts them.
+``OUT/tableA3.json`` has ``[parameters, forward, backward]`` by method, as `benchmarks.complexity` counts them.
 """
 
 import io
@@ -18,22 +18,22 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from benchmarks import sources
 from benchmarks.cells import Cell
+from benchmarks.complexity import count_all
+from benchmarks.data import clean_data, noisy_data
 from benchmarks.experiments import Experiment, Row
 from benchmarks.files import write_whole
-from benchmarks.passes import count_all
 from benchmarks.scales import Scale
 from sklearn_lec.noise.base import corruption_matrix
 
 __all__ = [
     "cells_behind",
-    "is_current",
-    "picture_file",
+    "extra_file",
+    "has_current_file",
     "read_counts",
     "read_examples",
     "read_matrices",
-    "write_picture",
+    "write_extra",
 ]
 
 N_EXAMPLES = 10
@@ -46,16 +46,16 @@ def cells_behind(experiment: Experiment, scale: Scale) -> list[Cell]:
     return [] if experiment.has_cells else [_cell_behind(scale, row) for row in experiment.rows_at(scale)]
 
 
-def picture_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
+def extra_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
     """Return the file of an experiment without cells; `scale` is not used where it has none."""
     name = f"{experiment.name}-{scale.name}" if experiment.has_scale else experiment.name
     return Path(out) / (name + ENDINGS[experiment.shows])
 
 
-def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
+def has_current_file(experiment: Experiment, scale: Scale, out: Path) -> bool:
     """Return whether the file of an experiment is there, made with the settings as they are now."""
-    file = picture_file(experiment, scale, out)
-    # What does not depend on the scale follows from the code alone; it is quickly made anew.
+    file = extra_file(experiment, scale, out)
+    # What does not depend on the scale follows from the code alone; it is quickly made again.
     if not experiment.has_scale or not file.exists():
         return False
     try:
@@ -65,13 +65,11 @@ def is_current(experiment: Experiment, scale: Scale, out: Path) -> bool:
         return False
 
 
-def write_picture(
-    experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path, device: str = "cpu"
-) -> None:
+def write_extra(experiment: Experiment, scale: Scale, *, data_home: str | None, out: Path, device: str = "cpu") -> None:
     """Write the file of an experiment without cells."""
     content = {"matrices": _matrices, "examples": _examples, "complexity": _counts}[experiment.shows]
     where = {"data_home": data_home, "out": out, "device": device}
-    write_whole(picture_file(experiment, scale, out), content(experiment, scale, **where))
+    write_whole(extra_file(experiment, scale, out), content(experiment, scale, **where))
 
 
 def read_matrices(file: Path) -> list[dict]:
@@ -134,10 +132,10 @@ def _data_of(row, scale, *, data_home, out, device):
     """Return the noisy rows, and the clean ones as they were before whitening."""
     cell = _cell_behind(scale, row)
     settings = scale.settings(cell)
-    noisy = sources.noisy(cell, settings, data_home, out=out, device=device)
-    return noisy, sources.load(cell.data, settings | {"whitening": False}, data_home)
+    noisy = noisy_data(cell, settings, data_home, out=out, device=device)
+    return noisy, clean_data(cell.data, settings | {"whitening": False}, data_home)
 
 
 def _cell_behind(scale: Scale, row: Row) -> Cell:
-    """Return a cell that has the noisy data of a row; the first seed stands for all."""
+    """Return a cell that has the noisy data of a row; the first seed represents all."""
     return Cell(scale.name, row.data, row.noise, "standard", seed=0)
