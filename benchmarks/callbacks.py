@@ -1,4 +1,4 @@
-"""What is measured in every epoch of a benchmark: accuracy on clean test labels, and the quality of what was kept."""
+"""What is measured in every epoch of a benchmark: accuracy on clean test labels, and label precision and recall."""
 
 import math
 
@@ -22,54 +22,46 @@ def mean_network_accuracy(net, X, y) -> float:
 
 
 class LabelQualityOfNetworks(LabelQuality):
-    """Record label precision and recall averaged over networks that learn from different rows, as the paper does.
+    """Record label precision and recall averaged over networks that learn from different samples, as the paper does.
 
-    `LabelQuality` looks at the rows that all networks learned from, of which fewer have a wrong label.
+    `LabelQuality` looks at the samples that all networks learned from, of which fewer have a wrong label.
     """
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Count along with the method's decisions."""
+        """Compare the given labels with the right ones, and start counting."""
         super().on_train_begin(net, X, y, **kwargs)
         self._start_counting()
-        if net.method_.n_networks == 1 or net.method_.keeps_alike:
-            return
-        keep = net.method_.keep
 
-        def keep_and_count(losses, rows):
-            kept = keep(losses, rows)
-            self.n_kept_ += kept.sum(dim=1).cpu().numpy()
-            self.n_right_ += kept.cpu().numpy()[:, ~self.noise_mask_[rows.cpu().numpy()]].sum(axis=1)
-            return kept
-
-        net.method_.keep = keep_and_count
-
-    def on_train_end(self, net, X=None, y=None, **kwargs):
-        """Leave the method as it was."""
-        vars(net.method_).pop("keep", None)
+    def on_batch_end(self, net, batch=None, training=False, selected=None, **kwargs):
+        """Count what each network learned from, where they differ."""
+        if training and selected is not None and len(selected) > 1:
+            is_right = ~self.noise_mask_[batch.samples.numpy()]
+            self.n_selected_ += selected.sum(dim=1).cpu().numpy()
+            self.n_right_ += selected.cpu().numpy()[:, is_right].sum(axis=1)
 
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
         """Record the averages; for an epoch without a decision what `LabelQuality` does."""
         super().on_epoch_end(net, dataset_train=dataset_train, dataset_valid=dataset_valid, **kwargs)
-        if np.any(self.n_kept_):
+        if np.any(self.n_selected_):
             n_right = (~self.noise_mask_).sum()
-            net.history.record("label_precision", float((self.n_right_ / self.n_kept_).mean()))
+            net.history.record("label_precision", float((self.n_right_ / self.n_selected_).mean()))
             net.history.record("label_recall", float((self.n_right_ / n_right).mean()))
         self._start_counting()
 
     def _start_counting(self):
-        self.n_kept_ = self.n_right_ = 0
+        self.n_selected_ = self.n_right_ = 0
 
 
 class SmallLossPrecision(Callback):
-    """Record, per epoch, the label precision of the rows whose loss was small in that epoch alone.
+    """Record, per epoch, the label precision of the samples whose loss was small in that epoch alone.
 
     Writes ``small_loss_precision`` into the history: NaN in epochs without a vote, and for methods that do not remember
     which losses were small.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
-        The right label of each row of X.
+    y_true : array-like of shape (n_samples,)
+        The right label of each sample of X.
     """
 
     def __init__(self, y_true):
@@ -82,9 +74,9 @@ class SmallLossPrecision(Callback):
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
         """Record the precision."""
         method, precision = net.method_, math.nan
-        consensus = getattr(method, "consensus", None)
-        if consensus is not None and method.n_votes:
-            small = (consensus.last_miss != method.epoch).cpu().numpy()
+        last_miss = method.record.memory.get("last_miss")
+        if last_miss is not None and method.n_passes:
+            small = (last_miss != method.epoch).cpu().numpy()
             precision = label_precision_score(small, self.noise_mask_)
         net.history.record("small_loss_precision", precision)
 
@@ -94,10 +86,10 @@ def measurements(X_test, y_test, *, y_true=None) -> dict:
 
     Parameters
     ----------
-    X_test, y_test : array-like of n_test rows
-        Rows with right labels that take no part in training; ``accuracy`` in the history is measured on them.
-    y_true : array-like of shape (n_rows,) or None, default=None
-        The right label of each row of the training set, for ``label_precision``, ``label_recall`` and
+    X_test, y_test : array-like of n_test samples
+        Samples with right labels that take no part in training; ``accuracy`` in the history is measured on them.
+    y_true : array-like of shape (n_samples,) or None, default=None
+        The right label of each sample of the training set, for ``label_precision``, ``label_recall`` and
         ``small_loss_precision``; None leaves them out.
 
     Returns

@@ -117,7 +117,7 @@ class RowCounter:
     Parameters
     ----------
     module : nn.Module
-        A `SmallNetwork`, a `SmallConvolution` or a committee of them.
+        A `SmallNetwork`, a `SmallConvolution` or a `NetworkEnsemble` of them.
     """
 
     def __init__(self, module: nn.Module):

@@ -4,18 +4,18 @@ import json
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from torch import nn
 
 from benchmarks.contenders import Work, lec
-from sklearn_lec import filtering
-from sklearn_lec.methods import base
-from sklearn_lec.methods.ltec import LTEC
-from sklearn_lec.selection import KeptRows, TemporalConsensus
+from sklearn_lec._selection import SampleRecord
+from sklearn_lec._training import step
+from sklearn_lec.methods import ltec
 
 __all__ = ["bookkeeping_shares", "memory_by_agreement", "seconds_by_rows", "tiny_work"]
 
@@ -89,10 +89,10 @@ def bookkeeping_shares(epoch) -> dict[str, float]:
     with clocked_bookkeeping() as clock:
         total = epoch()
     return {
-        "all": (clock["keep"] + clock["add"] + clock["_fetch"]) / total,
+        "all": (clock["select"] + clock["add"] + clock["remember"] + clock["_to_host"]) / total,
         "selection": clock["small_loss_mask"] / total,
-        "state": (clock["update"] + clock["add"]) / total,
-        "decision": clock["_fetch"] / total,
+        "state": (clock["temporal_consensus"] + clock["add"] + clock["remember"]) / total,
+        "decision": clock["_to_host"] / total,
     }
 
 
@@ -100,24 +100,18 @@ def bookkeeping_shares(epoch) -> dict[str, float]:
 def clocked_bookkeeping():
     """Measure, in seconds by name, how long the functions take through which votes become masks and are kept."""
     places = [
-        (LTEC, "keep"),
-        (base, "small_loss_mask"),
-        (TemporalConsensus, "update"),
-        (KeptRows, "add"),
-        (filtering, "_fetch"),
+        (ltec.LTEC, "select"),
+        (ltec, "small_loss_mask"),
+        (ltec, "temporal_consensus"),
+        (SampleRecord, "add"),
+        (SampleRecord, "remember"),
+        (step, "_to_host"),
     ]
     clock = {name: 0.0 for _, name in places}
-    before = [(owner, name, vars(owner).get(name)) for owner, name in places]
-    for owner, name in places:
-        setattr(owner, name, _clocked(getattr(owner, name), clock, name))
-    try:
+    with ExitStack() as patches:
+        for owner, name in places:
+            patches.enter_context(patch.object(owner, name, _clocked(getattr(owner, name), clock, name)))
         yield clock
-    finally:
-        for owner, name, function in before:
-            if function is None:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, function)
 
 
 def _clocked(function, clock, name):
@@ -165,7 +159,7 @@ def _measure_memory(M, n_rows):
     epoch = lec(work, **{"eps": 0.2} | chosen)
     epoch()
     method = epoch.net.method_
-    held = [*vars(method.kept).values(), *vars(getattr(method, "consensus", None) or object).values()]
+    held = [*vars(method.record).values(), *method.record.memory.values()]
     state = sum(t.numel() * t.element_size() for t in held if isinstance(t, torch.Tensor) and len(t) == n_rows)
     return {"megabytes": (_kilobytes(status, "VmHWM") - start) / 1024, "state_bytes": state / n_rows}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 
 __all__ = ["CLEANLAB", "in_order", "method_title", "parameters_of"]
@@ -22,19 +23,6 @@ PAPER_ORDER = (
 )
 """The order of methods where a table has them all; methods that the paper does not have follow."""
 
-METHOD_TITLES = {
-    "standard": "Standard",
-    "self-training": "Self-training",
-    "co-teaching": "Co-teaching",
-    "lnec": "LNEC",
-    "lsec": "LSEC",
-    "ltec": "LTEC",
-    "ltec-full": "LTEC-full",
-    "d2l": "D2L",
-    "forward": "Forward",
-}
-"""Titles of methods whose class has no `title`."""
-
 
 def method_title(method: str) -> str:
     """Return the title of a method in tables and figures: its class's own `title`, or else its name.
@@ -47,7 +35,7 @@ def method_title(method: str) -> str:
     ('Co-teaching', 'cleanlab')
     """
     own = vars(METHODS[method]).get("title") if method in METHODS else None
-    return own or METHOD_TITLES.get(method, method)
+    return own or method
 
 
 def parameters_of(method: str) -> tuple[str, ...]:
@@ -58,7 +46,9 @@ def parameters_of(method: str) -> tuple[str, ...]:
     >>> sorted(parameters_of("ltec"))
     ['M', 'T_w', 'eps']
     """
-    return tuple(METHODS[method].parameters) if method != CLEANLAB else ()
+    if method == CLEANLAB:
+        return ()
+    return tuple(name for name in METHODS[method]._get_param_names() if name in LECClassifier.method_defaults())
 
 
 def in_order(methods: Iterable[str]) -> list[str]:

@@ -24,7 +24,7 @@ from benchmarks.files import write_whole
 from benchmarks.growth import memory_by_agreement, seconds_by_rows
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio
-from benchmarks.variants import committee_by_vmap, compiled, memory_formats, vote_apart
+from benchmarks.variants import compiled, ensemble_by_vmap, memory_formats, separate_vote
 from sklearn_lec.datasets import fetch_cifar10, fetch_mnist
 from sklearn_lec.modules import MLP, Conv9
 from sklearn_lec.noise import SymmetricNoise
@@ -121,18 +121,18 @@ def try_variants(options):
     part = Work(conv.module, conv.X[:1280], conv.y[:1280])
     rounds = options.rounds
     return {
-        "5 MLPs, vmap to loop": committee_by_vmap(mlp, 5, rounds=20 * rounds),
-        "2 MLPs, vmap to loop": committee_by_vmap(mlp, 2, rounds=20 * rounds),
-        "5 Conv9 (1/8), vmap to loop": committee_by_vmap(conv, 5, rounds=rounds),
-        "2 Conv9 (1/8), vmap to loop": committee_by_vmap(conv, 2, rounds=rounds),
+        "5 MLPs, vmap to loop": ensemble_by_vmap(mlp, 5, rounds=20 * rounds),
+        "2 MLPs, vmap to loop": ensemble_by_vmap(mlp, 2, rounds=20 * rounds),
+        "5 Conv9 (1/8), vmap to loop": ensemble_by_vmap(conv, 5, rounds=rounds),
+        "2 Conv9 (1/8), vmap to loop": ensemble_by_vmap(conv, 2, rounds=rounds),
         "layers of Conv9 (1/8), channels last to first": memory_formats(conv, rounds=2 * rounds),
         "MLP with ltec, compile=True to without": compiled(mlp, "ltec", eps=0.2, rounds=rounds),
         "Conv9 (1/8) with ltec, compile=True to without": compiled(part, "ltec", eps=0.2, rounds=rounds),
     }
 
 
-def try_vote_apart(options):
-    return vote_apart(seeds=5)
+def try_separate_vote(options):
+    return separate_vote(seeds=5)
 
 
 SECTIONS: dict[str, Callable] = {
@@ -143,7 +143,7 @@ SECTIONS: dict[str, Callable] = {
     "growth": measure_growth,
     "cleanlab": compare_with_cleanlab,
     "variants": try_variants,
-    "apart": try_vote_apart,
+    "apart": try_separate_vote,
 }
 
 

@@ -47,7 +47,7 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
     """
     with warnings.catch_warnings():
         # Some methods are meant to fail on some noises; the curves say so.
-        warnings.filterwarnings("ignore", "no row labelled|nothing was learned in epoch", UserWarning)
+        warnings.filterwarnings("ignore", "no sample labelled|nothing was learned in epoch", UserWarning)
         warnings.filterwarnings("ignore", "When X and pred_probs are both provided", UserWarning)
         clean = clean_data(cell.data, settings, data_home)
         noisy = noisy_data(cell, settings, data_home, out=out, device=device)
@@ -110,7 +110,7 @@ def _train_method(cell, settings, noisy, *, test, device, checkpoints):
         "precision": history[:, "label_precision"],
         "recall": history[:, "label_recall"],
         "small_loss_precision": None if np.isnan(small_loss).all() else small_loss,
-        "kept": history[:, "rows_kept"],
+        "kept": history[:, "n_selected"],
     }
 
 

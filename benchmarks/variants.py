@@ -4,7 +4,6 @@ import copy
 import time
 from collections.abc import Callable
 from functools import partial
-from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -14,13 +13,13 @@ from torch.func import functional_call, stack_module_state, vmap
 from benchmarks.contenders import Work, lec
 from benchmarks.digits import noisy_digits
 from benchmarks.timing import alternate, ratio
-from sklearn_lec import LECClassifier, training
-from sklearn_lec.modules import Committee, ResNet20
+from sklearn_lec import LECClassifier
+from sklearn_lec.modules import NetworkEnsemble, ResNet20
 
-__all__ = ["committee_by_vmap", "compiled", "memory_formats", "vote_apart"]
+__all__ = ["compiled", "ensemble_by_vmap", "memory_formats", "separate_vote"]
 
 
-def committee_by_vmap(work: Work, n_networks: int, *, rounds: int) -> dict[str, float]:
+def ensemble_by_vmap(work: Work, n_networks: int, *, rounds: int) -> dict[str, float]:
     """Time a step of several networks side by side under ``vmap``, as a ratio to the loop over them.
 
     Parameters
@@ -37,14 +36,14 @@ def committee_by_vmap(work: Work, n_networks: int, *, rounds: int) -> dict[str, 
     X, y = _first_batch(work)
     networks = [work.module() for _ in range(n_networks)]
     contenders = {
-        "loop": _step(Committee(networks), X, y, n_networks),
-        "vmap": _step(VmapCommittee([work.module() for _ in range(n_networks)]), X, y, n_networks),
+        "loop": _step(NetworkEnsemble(networks), X, y, n_networks),
+        "vmap": _step(VmapNetworkEnsemble([work.module() for _ in range(n_networks)]), X, y, n_networks),
     }
     return ratio(alternate(contenders, rounds=rounds), "vmap", "loop")
 
 
-class VmapCommittee(nn.Module):
-    """Run the networks as one with stacked parameters; outputs as those of `Committee`."""
+class VmapNetworkEnsemble(nn.Module):
+    """Run the networks as one with stacked parameters; outputs as those of `NetworkEnsemble`."""
 
     def __init__(self, networks: list[nn.Module]):
         super().__init__()
@@ -95,7 +94,7 @@ def compiled(work: Work, method: str, *, eps: float, rounds: int) -> dict[str, f
     return ratio(alternate(contenders, rounds=rounds), "compiled", "eager")
 
 
-def vote_apart(*, seeds: int, epochs: int = 40) -> dict[str, list[float]]:
+def separate_vote(*, seeds: int, epochs: int = 40) -> dict[str, list[float]]:
     """Train LTEC on digits with 60 % wrong labels, the vote in a pass of its own and in the one that is trained on.
 
     Returns
@@ -109,13 +108,18 @@ def vote_apart(*, seeds: int, epochs: int = 40) -> dict[str, list[float]]:
         digits = noisy_digits("sym-60", seed=seed)
         X_train, X_test = (X.reshape(-1, 1, 8, 8) for X in (digits.X_train, digits.X_test))
         seconds = {}
-        for name, threshold in (("apart", training.APART_BELOW), ("shared", 0.0)):
+        for name, is_separate in (("apart", True), ("shared", False)):
             net = LECClassifier(
-                partial(ResNet20, width=0.5), eps=0.6, max_epochs=epochs, random_state=seed, verbose=0, device="cpu"
+                partial(ResNet20, width=0.5),
+                eps=0.6,
+                separate_vote=is_separate,
+                max_epochs=epochs,
+                random_state=seed,
+                verbose=0,
+                device="cpu",
             )
             start = time.perf_counter()
-            with patch.object(training, "APART_BELOW", threshold):
-                net.fit(X_train, digits.y_noisy)
+            net.fit(X_train, digits.y_noisy)
             seconds[name] = time.perf_counter() - start
             lines[name].append(float(net.score(X_test, digits.y_test)))
         lines["ratio"].append(seconds["apart"] / seconds["shared"])

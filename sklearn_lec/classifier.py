@@ -161,7 +161,8 @@ class LECClassifier(MethodNet):
     that evaluates a batch several times, such as LBFGS, each evaluation votes.
 
     Subclasses may override skorch's hooks, as in skorch's recipe for gradient accumulation. Samples are selected in
-    ``get_loss``: a step that does not reach it is an error.
+    ``get_loss``: a step that does not reach it is an error. Callbacks get them as ``selected`` in ``on_batch_end``, a
+    mask of shape (1, n_batch) or (n_networks, n_batch), or None for all; ``batch.samples`` are their numbers in X.
 
     Selecting by loss is weak where wrong labels resemble each other, as when an annotator always confuses two classes:
     use a larger `M` there. ``partial_fit`` goes on with the record of the samples as long as it gets the same labels.

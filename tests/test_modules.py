@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from sklearn_lec.modules import MLP, NetworkEnsemble, Conv9, GaussianNoise, ResNet20
+from sklearn_lec.modules import MLP, Conv9, GaussianNoise, NetworkEnsemble, ResNet20
 
 
 def conv(channels, padding):

@@ -7,11 +7,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_lec._selection import SampleRecord, TemporalConsensus, small_loss_count, small_loss_mask
+from sklearn_lec._selection import SampleRecord, small_loss_count, small_loss_mask, temporal_consensus
+from sklearn_lec.methods import LTEC
 
 
 def literal_a3(small_loss_sets, t, M):
-    """The rows that Algorithm A3 lets pass at epoch t, written as in the paper: sets and intersections."""
+    """The samples that Algorithm A3 lets pass at epoch t, written as in the paper: sets and intersections."""
     if t == 1:
         return small_loss_sets[1]
     first = 1 if t < M else t - (M - 1)
@@ -24,11 +25,12 @@ def literal_a4(small_loss_sets, t, M):
     return set.intersection(*(small_loss_sets[epoch] for epoch in range(int(first), t + 1)))
 
 
-def passing_rows(small_loss_sets, n_rows, M):
-    consensus, rows, passing = TemporalConsensus(n_rows), torch.arange(n_rows), {}
+def passing_samples(small_loss_sets, n_samples, M):
+    last_miss, passing = torch.zeros(n_samples, dtype=torch.int32), {}
     for epoch, small_set in small_loss_sets.items():
-        small = torch.tensor([row in small_set for row in range(n_rows)])
-        passing[epoch] = set(rows[consensus.update(small, rows, epoch=epoch, M=M)].tolist())
+        small = torch.tensor([sample in small_set for sample in range(n_samples)])
+        agreed, last_miss = temporal_consensus(small, last_miss, epoch=epoch, M=M)
+        passing[epoch] = set(agreed.nonzero().flatten().tolist())
     return passing
 
 
@@ -40,7 +42,7 @@ some_sets = st.lists(st.sets(st.integers(0, 9)), min_size=1, max_size=15)
 def test_streaks_equal_the_literal_sets_of_algorithm_a3(sets, M):
     small_loss_sets = dict(enumerate(sets, start=1))
 
-    passing = passing_rows(small_loss_sets, 10, M)
+    passing = passing_samples(small_loss_sets, 10, M)
 
     assert passing == {t: literal_a3(small_loss_sets, t, M) for t in small_loss_sets}
 
@@ -49,19 +51,18 @@ def test_streaks_equal_the_literal_sets_of_algorithm_a3(sets, M):
 def test_streaks_equal_the_literal_sets_of_algorithm_a4(sets, M):
     small_loss_sets = dict(enumerate(sets, start=2))
 
-    passing = passing_rows(small_loss_sets, 10, M)
+    passing = passing_samples(small_loss_sets, 10, M)
 
     assert passing == {t: literal_a4(small_loss_sets, t, M) for t in small_loss_sets}
 
 
-def test_a_row_that_an_epoch_did_not_show_keeps_its_streak():
-    consensus = TemporalConsensus(2)
-    consensus.update(torch.tensor([True, True]), torch.tensor([0, 1]), epoch=1, M=3)
-    consensus.update(torch.tensor([False]), torch.tensor([1]), epoch=2, M=3)
+def test_a_consensus_changes_nothing_that_it_is_given():
+    small, last_miss = torch.tensor([True, False]), torch.tensor([1, 1], dtype=torch.int32)
 
-    agreed = consensus.update(torch.tensor([True, True]), torch.tensor([0, 1]), epoch=3, M=3)
+    _, after = temporal_consensus(small, last_miss, epoch=3, M=2)
 
-    assert agreed.tolist() == [True, False]
+    assert last_miss.tolist() == [1, 1]
+    assert (after.tolist(), after.dtype) == ([1, 3], torch.int32)
 
 
 @pytest.mark.parametrize("percent", range(100))
@@ -71,7 +72,7 @@ def test_small_loss_count_is_the_exact_floor_for_every_percent(percent):
 
 
 @given(st.integers(0, 99), st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=200))
-def test_small_loss_mask_marks_exactly_the_smallest_with_ties_to_the_earlier_row(percent, values):
+def test_small_loss_mask_marks_exactly_the_smallest_with_ties_to_the_earlier_sample(percent, values):
     losses = torch.tensor(values, dtype=torch.float64)
 
     mask = small_loss_mask(losses, eps=percent / 100)
@@ -97,40 +98,55 @@ def test_small_loss_mask_never_marks_a_loss_that_is_not_finite(values):
     assert torch.equal(mask, losses.isfinite())
 
 
-def test_kept_rows_scores_the_share_of_filtering_epochs():
-    kept = SampleRecord(3, training_rows=torch.tensor([0, 1]))
-    for filtering, rows in [(False, [0, 1]), (True, [0]), (True, [0, 1])]:
-        kept.add(torch.tensor(rows), True)
-        kept.close_epoch(filtering=filtering)
+def test_the_score_is_the_share_of_epochs_after_the_warm_up():
+    record = SampleRecord(3, training_samples=torch.tensor([0, 1]))
+    for is_past_warmup, samples in [(False, [0, 1]), (True, [0]), (True, [0, 1])]:
+        record.add(torch.tensor(samples), None)
+        record.close_epoch(is_past_warmup=is_past_warmup)
 
-    assert kept.last.tolist() == [True, True, False]
-    assert np.allclose(kept.score, [1.0, 0.5, math.nan], equal_nan=True)
-
-
-def test_kept_rows_outgrow_int16_without_an_error():
-    kept = SampleRecord(1)
-    kept.n_epochs = torch.iinfo(torch.int16).max
-    kept.counts.fill_(kept.n_epochs)
-    kept.add(torch.tensor([0]), True)
-
-    kept.close_epoch(filtering=True)
-
-    assert kept.score.tolist() == [1.0]
+    assert record.last.tolist() == [True, True, False]
+    assert np.allclose(record.score, [1.0, 0.5, math.nan], equal_nan=True)
 
 
-def test_memory_per_row_is_eight_bytes():
-    kept, consensus = SampleRecord(1000), TemporalConsensus(1000)
+def test_a_record_outgrows_int16_without_an_error():
+    record = SampleRecord(1)
+    record.n_epochs = torch.iinfo(torch.int16).max
+    record.counts.fill_(record.n_epochs)
+    record.add(torch.tensor([0]), None)
 
-    tensors = [kept.current, kept.last, kept.counts, record.memory["last_miss"]]
+    record.close_epoch(is_past_warmup=True)
 
-    assert sum(tensor.nbytes for tensor in tensors) == 8 * 1000
+    assert record.score.tolist() == [1.0]
+
+
+def test_memory_of_ltec_is_eight_bytes_per_sample():
+    record = SampleRecord(1000, memory=LTEC().sample_memory(n_classes=10))
+
+    tensors = [*vars(record).values(), *record.memory.values()]
+
+    assert sum(tensor.nbytes for tensor in tensors if isinstance(tensor, torch.Tensor)) == 8 * 1000
+
+
+@pytest.mark.parametrize("is_on_host", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_record_remembers_numbers_and_vectors_of_the_samples_named(is_on_host, dtype):
+    start = {"number": torch.tensor(7, dtype=torch.int32), "vector": torch.zeros(2, dtype=dtype)}
+    record = SampleRecord(3, memory=start)
+
+    with patch("sklearn_lec._selection.on_host", lambda tensor: is_on_host):
+        values = {"number": torch.tensor([1, 2]), "vector": torch.tensor([[1.0, 2.0], [3.0, 4.0]])}
+        record.remember(torch.tensor([2, 0]), values)
+
+    assert record.memory["number"].tolist() == [2, 7, 1]
+    assert record.memory["vector"].tolist() == [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
+    assert record.memory["vector"].dtype == dtype
 
 
 @given(
     st.integers(0, 99),
     st.lists(st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0, math.inf, math.nan]), min_size=1, max_size=60),
 )
-def test_rows_are_ranked_alike_on_the_cpu_and_on_a_device(percent, values):
+def test_samples_are_ranked_alike_on_the_cpu_and_on_a_device(percent, values):
     losses = torch.tensor([values, values[::-1]])
 
     on_cpu = small_loss_mask(losses, eps=percent / 100)
@@ -144,13 +160,3 @@ def test_losses_of_low_precision_are_ranked():
     losses = torch.tensor([0.5, 0.25, 2.0, 1.0], dtype=torch.bfloat16)
 
     assert small_loss_mask(losses, eps=0.5).tolist() == [True, True, False, False]
-
-
-def test_an_update_can_be_taken_back():
-    consensus, rows = TemporalConsensus(3), torch.arange(3)
-    consensus.update(torch.tensor([True, False, True]), rows, epoch=1, M=2)
-    consensus.update(torch.tensor([False, True, False]), rows, epoch=2, M=2, can_be_taken_back=True)
-
-    consensus.take_back()
-
-    assert record.memory["last_miss"].tolist() == [0, 1, 0]

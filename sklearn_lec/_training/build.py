@@ -10,8 +10,8 @@ from torch import nn
 from torch.optim import Adam, AdamW
 from torch.utils.data import Dataset
 
-from sklearn_lec.methods import METHODS, Method, as_method
-from sklearn_lec.methods.parameters import check_parameters
+from sklearn_lec.methods import Method, as_method
+from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS, check_parameters
 from sklearn_lec.modules import NetworkEnsemble
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def method_defaults(estimator_class: type) -> dict[str, object]:
-    """Return the parameters of an estimator that methods take values from, with their defaults.
+    """Return the parameters of an estimator that are there for methods, with their defaults.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ def method_defaults(estimator_class: type) -> dict[str, object]:
     # A subclass may pass parameters on as keywords: the nearest constructor that names one has its default.
     constructors = [inspect.signature(parent.__init__).parameters for parent in reversed(estimator_class.__mro__[:-1])]
     defaults = {name: parameter.default for parameters in constructors for name, parameter in parameters.items()}
-    of_methods = {name for method in METHODS.values() for name in method._get_param_names()}
-    return {name: defaults[name] for name in sorted(of_methods & defaults.keys())}
+    return {name: defaults[name] for name in ESTIMATOR_PARAMETERS}
 
 
 def new_method(net) -> Method:

@@ -26,7 +26,7 @@ from sklearn_lec._training.batches import (
 from sklearn_lec._training.context import NetContext
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import Checkpoints
-from sklearn_lec._training.step import FilteredLoss, per_network
+from sklearn_lec._training.step import FilteredLoss, Step, per_network
 from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
 from sklearn_lec.methods import Batch, Method, Selection
 
@@ -45,8 +45,8 @@ class _BatchUnderWay:
     samples: Tensor
     selection: Selection | None = None
     """What has been decided on it before the step; None leaves it to the step."""
-    has_loss: bool = False
-    """Whether its loss has been asked for."""
+    step: Step | None = None
+    """What came out of it; None until its loss has been asked for."""
 
 
 class TrainingRun:
@@ -303,7 +303,7 @@ class TrainingRun:
     # --- a batch --------------------------------------------------------------------------------------------------
 
     def _train(self, batch, step_fn, fit_params: dict, *, selection: Selection | None = None) -> dict:
-        """Run the training step on a batch, and report the mean loss over the networks."""
+        """Run the training step on a batch; report the mean loss over the networks, and the samples selected."""
         samples = getattr(batch, "samples", None)
         if samples is None:
             raise TypeError(
@@ -315,8 +315,9 @@ class TrainingRun:
         self.batch = _BatchUnderWay(unpack_data(batch)[0], samples, selection)
         try:
             step = step_fn(batch, **fit_params)
-            if not self.batch.has_loss:
-                self._accept_foreign_loss(samples)
+            if self.batch.step is None:
+                self.batch.step = self._step_with_foreign_loss(step["loss"], samples)
+            step = step | {"selected": self.batch.step.selected}
         finally:
             self.batch = None
         n_networks = self.method.n_networks
@@ -336,7 +337,7 @@ class TrainingRun:
                 return self._train(batch, step_fn, fit_params, selection=Selection(selection.mask))
         selected = IndexedBatch(take(X, positions), take(y, positions), take(batch.samples, positions))
         step = self._train(selected, step_fn, fit_params, selection=Selection())
-        return step | {"y_pred": outputs}  # callbacks see the outputs of the whole batch
+        return step | {"y_pred": outputs, "selected": selection.mask}  # callbacks see the whole batch
 
     def loss_of_batch(self, outputs: Tensor, labels: Tensor, X=None) -> Tensor:
         """Return the loss of the batch under way, on the samples that the method selects."""
@@ -351,12 +352,13 @@ class TrainingRun:
                 f"get_loss got {len(labels)} samples of a batch of {len(batch.samples)}, so that it is not known which "
                 "ones these are. Pass whole batches to train_step_single; for smaller ones lower batch_size."
             )
-        batch.has_loss = True
         samples = batch.samples.to(outputs.device)
-        return self._loss(outputs, labels, batch.X if X is None else X, samples=samples, selection=batch.selection)
+        X = batch.X if X is None else X
+        batch.step = self._loss(outputs, labels, X, samples=samples, selection=batch.selection)
+        return batch.step.loss
 
-    def _accept_foreign_loss(self, samples: Tensor) -> None:
-        """Count samples as learned from by a step that computed its loss by itself, if the method allows that."""
+    def _step_with_foreign_loss(self, loss: Tensor, samples: Tensor) -> Step:
+        """Count all samples as learned from by a step that computed its loss by itself, if the method allows that."""
         if self.method.n_passes > 0 or type(self.method).loss is not Method.loss:
             raise RuntimeError(
                 f"the training step of {type(self.net).__name__} did not call LECClassifier.get_loss, in which "
@@ -364,6 +366,7 @@ class TrainingRun:
                 "or get_loss in train_step; a loss of your own belongs into the parameter criterion."
             )
         self.method.record.add(samples.to(self.method.record.current.device), None)
+        return Step(loss)
 
     # --- warnings -------------------------------------------------------------------------------------------------
 

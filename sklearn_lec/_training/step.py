@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -19,13 +20,29 @@ from sklearn_lec._training.torch_utils import (
 )
 from sklearn_lec.methods import Batch, Method, Selection
 
-__all__ = ["FilteredLoss", "per_network"]
+__all__ = ["FilteredLoss", "Step", "per_network"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What comes out of a training step.
+
+    Parameters
+    ----------
+    loss : scalar Tensor
+        Summed over the networks. Leads back to no parameter if nothing can be learned from the batch.
+    selected : bool Tensor of shape (1, n_samples) or (n_networks, n_samples), or None
+        The samples that all networks, or each of them, learned from; None for every sample.
+    """
+
+    loss: Tensor
+    selected: Tensor | None = None
 
 
 class FilteredLoss:
     """The loss of the samples that a method selects.
 
-    It is called with the outputs of a batch. It asks the method which samples to learn from, and returns the loss of
+    It is called with the outputs of a batch. It asks the method which samples to learn from, and computes the loss of
     those, summed over the networks. Then it writes down which samples were selected and what the method wants to
     remember, but only when the losses have turned out to be finite. Samples whose loss is NaN or infinite are left out,
     and the others go through the network once more.
@@ -55,8 +72,9 @@ class FilteredLoss:
     >>> method.reset(4, n_classes=2)
     >>> method.begin_epoch()
     >>> network, X, labels = nn.Linear(3, 2), torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
-    >>> loss = FilteredLoss(method, nn.CrossEntropyLoss(), network)
-    >>> loss(network(X), labels, X, samples=torch.arange(4)).requires_grad, method.end_epoch()
+    >>> filtered_loss = FilteredLoss(method, nn.CrossEntropyLoss(), network)
+    >>> step = filtered_loss(network(X), labels, X, samples=torch.arange(4))
+    >>> step.loss.requires_grad, step.selected.sum().item()
     (True, 2)
     """
 
@@ -84,7 +102,9 @@ class FilteredLoss:
         """Whether the method is asked about each batch in this epoch."""
         return self.method.scope == "batch" and self.method.n_passes > 0
 
-    def __call__(self, outputs: Tensor, labels: Tensor, X, *, samples: Tensor, selection: Selection | None = None):
+    def __call__(
+        self, outputs: Tensor, labels: Tensor, X, *, samples: Tensor, selection: Selection | None = None
+    ) -> Step:
         """Return the loss of the selected samples, and write down what was decided.
 
         Parameters
@@ -100,8 +120,7 @@ class FilteredLoss:
 
         Returns
         -------
-        loss : scalar Tensor
-            Leads back to no parameter if nothing can be learned from the batch.
+        step : Step
         """
         outputs = per_network(outputs, self.method)
         if selection is not None or not self.votes_in_batches:
@@ -193,7 +212,7 @@ class FilteredLoss:
         parts = [self.compute(*of) for of in zip(outputs, labels.expand(len(outputs), -1), strict=True)]
         return sum(parts[1:], start=parts[0])
 
-    def _loss_of_selected(self, outputs, labels, X, samples, selection, *, voted) -> Tensor:
+    def _loss_of_selected(self, outputs, labels, X, samples, selection, *, voted) -> Step:
         """Return the sum over the networks of the loss on the samples that each of them learns from.
 
         `voted` says whether the selection is the vote of this batch.
@@ -246,18 +265,18 @@ class FilteredLoss:
 
     # --- afterwards -----------------------------------------------------------------------------------------------
 
-    def _write_down(self, loss, samples, selection) -> Tensor:
-        """Write the selection and what the method remembers into the record, and return the loss."""
+    def _write_down(self, loss, samples, selection) -> Step:
+        """Write the selection and what the method remembers into the record, and return the step."""
         self.method.record.add(samples, None if selection.mask is None else unanimous(selection.mask))
         self.method.record.remember(samples, selection.memory)
-        return loss
+        return Step(loss, selection.mask)
 
     def _leave_out(self, samples) -> None:
         """Warn of samples whose loss is NaN or infinite, and let the method remember it."""
         self.warn_of_bad_samples(samples)
         self.method.record.remember(samples, self.method.memory_of_bad(samples))
 
-    def _loss_of_finite(self, losses, labels, X, samples, selection, *, voted) -> Tensor:
+    def _loss_of_finite(self, losses, labels, X, samples, selection, *, voted) -> Step:
         """Return the loss without the samples whose own loss is NaN or infinite; no update if none stands out.
 
         A second pass is needed, because even with weight zero they would turn the gradient into NaN.
@@ -267,14 +286,17 @@ class FilteredLoss:
         if finite.all():  # the loss of the whole is not finite all the same: no sample is to blame, the votes count
             self.warn_of_bad_samples(samples)
             self.method.record.remember(samples, selection.memory)
-            return self._no_update(losses)
+            return Step(self._no_update(losses), torch.zeros_like(finite[None]))
         self._leave_out(samples[~finite])
         if not finite.any():
-            return self._no_update(losses)
+            return Step(self._no_update(losses), finite[None])
         X, mask = take(X, finite), selection.mask
         # The vote of this batch is held again without them; a selection that was made before the step stays.
         selection = None if voted else Selection(None if mask is None else mask[:, finite])
-        return self(self.forward(X), labels[finite], X, samples=samples[finite], selection=selection)
+        step = self(self.forward(X), labels[finite], X, samples=samples[finite], selection=selection)
+        selected = finite.repeat(1 if step.selected is None else len(step.selected), 1)
+        selected[:, finite] = True if step.selected is None else step.selected
+        return Step(step.loss, selected)
 
 
 def per_network(outputs: Tensor, method: Method) -> tuple[Tensor, ...]:

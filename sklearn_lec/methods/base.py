@@ -149,7 +149,7 @@ class Method(BaseEstimator):
     """
 
     title = ""
-    """The name in tables and figures; empty for the name of the class."""
+    """The name in tables and figures; empty for the name in `METHODS`."""
     scope = "batch"
     """Where samples are compared: within each "batch" (Algorithm 1), or within the whole training set, before the
     "epoch", which then runs over the selected samples alone (Algorithm 2)."""

@@ -8,7 +8,10 @@ from numbers import Integral
 
 from sklearn_lec._validation import check_eps, is_number
 
-__all__ = ["check_parameters", "check_voters_are_finite", "warn_of_too_few_epochs"]
+__all__ = ["ESTIMATOR_PARAMETERS", "check_parameters", "check_voters_are_finite", "warn_of_too_few_epochs"]
+
+ESTIMATOR_PARAMETERS = ("M", "T_k", "T_w", "W", "corruption_matrix", "eps", "lid_layer", "percentile")
+"""Parameters of the estimator that are there for methods alone. A new method keeps its parameters to itself."""
 
 TOO_FEW_EPOCHS = {
     "T_w": "the whole training is warm-up and no sample will be left out",

@@ -14,11 +14,11 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import TensorDataset
 
-from benchmarks.passes import SmallConvolution, count_passes
+from benchmarks.complexity import SmallConvolution, count_passes
 from sklearn_lec import LECClassifier
+from sklearn_lec._training.torch_utils import untracked_batchnorm
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import MLP, Conv9
-from sklearn_lec._training.torch_utils import untracked_batchnorm
 from tests.helpers import TinyNet, weights
 
 VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]

@@ -2,7 +2,12 @@ import pytest
 import torch
 from torch import nn
 
-from sklearn_lec._training.torch_utils import batchnorm_in_evaluation, reset_broken_batchnorm, one_loss_per_sample, untracked_batchnorm
+from sklearn_lec._training.torch_utils import (
+    batchnorm_in_evaluation,
+    one_loss_per_sample,
+    reset_broken_batchnorm,
+    untracked_batchnorm,
+)
 
 
 def test_untracked_batchnorm_uses_the_batch_and_leaves_the_running_statistics_alone():

@@ -6,7 +6,7 @@ import torch
 
 from benchmarks.callbacks import LabelQualityOfNetworks, mean_network_accuracy
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods.co_teaching import CoTeaching
+from sklearn_lec.methods import CoTeaching, Selection
 
 X = np.random.RandomState(0).normal(size=(40, 4)).astype(np.float32)
 y_true = np.repeat([0, 1], 20)
@@ -21,10 +21,10 @@ def quality(method, **params):
 
 
 def test_label_quality_is_averaged_over_networks_that_learn_from_different_rows(monkeypatch):
-    def keep(self, losses, rows):
-        return torch.stack([rows < 24, rows >= 18])  # both keep 18 to 23, of which 20 is wrong
+    def select(self, batch):
+        return Selection(torch.stack([batch.samples < 24, batch.samples >= 18]))  # both: 18 to 23, of which 20 is wrong
 
-    monkeypatch.setattr(CoTeaching, "keep", keep)
+    monkeypatch.setattr(CoTeaching, "select", select)
 
     net = quality("co-teaching", eps=0.25, T_k=2)
 
@@ -32,10 +32,9 @@ def test_label_quality_is_averaged_over_networks_that_learn_from_different_rows(
     precisions, recalls = zip(
         *((right[k].mean(), right[k].sum() / 30) for k in (slice(24), slice(18, 40))), strict=True
     )
-    assert net.history[-1, "rows_kept"] == 6
+    assert net.history[-1, "n_selected"] == 6
     assert net.history[-1, "label_precision"] == pytest.approx(np.mean(precisions))
     assert net.history[-1, "label_recall"] == pytest.approx(np.mean(recalls))
-    assert "keep" not in vars(net.method_)
 
 
 def test_before_filtering_all_rows_count():

@@ -159,8 +159,6 @@ def test_a_parameter_of_one_method_does_not_outdate_the_records_of_others(monkey
     class Greedy(Toy):
         """Has parameters that go by the names of settings of every training."""
 
-        parameters = ("eps", "T_w", "lr", "batch_size")
-
         def __init__(self, *, eps=0.2, T_w=10, lr=0.1, batch_size=32):
             super().__init__(eps=eps, T_w=T_w)
 

@@ -14,12 +14,11 @@ from benchmarks.contenders import hand_written, lec, plain_skorch
 from benchmarks.growth import TinyNetwork, bookkeeping_shares, clocked_bookkeeping, seconds_by_rows, tiny_work
 from benchmarks.speed_page import page_of
 from benchmarks.timing import alternate, ratio, shown
-from benchmarks.variants import VmapCommittee, committee_by_vmap
-from sklearn_lec import filtering
-from sklearn_lec.methods import base
-from sklearn_lec.methods.ltec import LTEC
-from sklearn_lec.modules import MLP, Committee
-from sklearn_lec.selection import KeptRows
+from benchmarks.variants import VmapNetworkEnsemble, ensemble_by_vmap
+from sklearn_lec._selection import SampleRecord
+from sklearn_lec._training import step
+from sklearn_lec.methods import ltec
+from sklearn_lec.modules import MLP, NetworkEnsemble
 
 WORK = tiny_work(256, batch_size=64)
 
@@ -71,8 +70,8 @@ def test_a_contender_trains_on_every_sample_once_and_returns_its_seconds(make):
 def test_the_classifier_is_timed_after_its_warm_up():
     epoch = lec(WORK, "ltec", eps=0.2)
 
-    assert epoch.net.method_.filtering
-    assert epoch.net.history[-1, "rows_kept"] < 256
+    assert epoch.net.method_.is_past_warmup
+    assert epoch.net.history[-1, "n_selected"] < 256
 
 
 def test_a_fifth_of_the_labels_is_wrong():
@@ -86,7 +85,7 @@ def test_a_fifth_of_the_labels_is_wrong():
 
 
 def test_the_clock_counts_and_leaves_no_trace():
-    before = [LTEC.__dict__.get("keep"), KeptRows.add, filtering._fetch, base.small_loss_mask]
+    before = [ltec.LTEC.select, SampleRecord.add, step._to_host, ltec.small_loss_mask]
     epoch = lec(WORK, "ltec", eps=0.2)
     shares = bookkeeping_shares(epoch)
 
@@ -94,7 +93,7 @@ def test_the_clock_counts_and_leaves_no_trace():
         raise RuntimeError("stop")
 
     assert 0 < shares["selection"] < shares["all"] < 1
-    assert [LTEC.__dict__.get("keep"), KeptRows.add, filtering._fetch, base.small_loss_mask] == before
+    assert [ltec.LTEC.select, SampleRecord.add, step._to_host, ltec.small_loss_mask] == before
 
 
 def test_growth_has_a_line_for_each_size():
@@ -111,8 +110,8 @@ def test_vmap_computes_what_the_loop_does(module):
     networks = [module() for _ in range(3)]
     X = torch.from_numpy(WORK.X[:16])
 
-    assert torch.allclose(VmapCommittee(networks)(X), Committee(networks)(X), atol=1e-5)
-    assert committee_by_vmap(WORK, 2, rounds=1)["median"] > 0
+    assert torch.allclose(VmapNetworkEnsemble(networks)(X), NetworkEnsemble(networks)(X), atol=1e-5)
+    assert ensemble_by_vmap(WORK, 2, rounds=1)["median"] > 0
 
 
 def test_the_page_has_a_section_for_what_is_there():

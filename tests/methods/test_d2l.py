@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from sklearn_lec.trainer import NetTrainer
 from skorch.callbacks import Callback
 from skorch.dataset import Dataset as SkorchDataset
 from torch import nn
@@ -15,7 +16,6 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from sklearn_lec.methods.d2l import is_turning_point, local_intrinsic_dimensionality, weight_of_labels
 from sklearn_lec.modules import MLP
-from sklearn_lec.trainer import NetTrainer
 from tests.helpers import TinyNet, weights, without
 
 
