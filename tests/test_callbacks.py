@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, LRScheduler
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay
@@ -47,6 +47,16 @@ def test_the_schedule_can_be_changed_and_replaced(table, quick):
     assert changed.lr_ == pytest.approx([1] * 6 + [0.9, 0.8, 0.7, 0.6])
     assert replaced.lr_ == pytest.approx([1] * 9 + [0.5])
     assert replaced.beta1_ == [0.9] * 10
+
+
+def test_the_schedule_does_nothing_beside_a_scheduler_of_the_user(table, quick):
+    record = RecordSchedule()
+    scheduler = LRScheduler(policy="StepLR", step_size=5, gamma=0.1)
+    settings = quick | {"max_epochs": 10, "batch_size": -1, "lr": 1.0}
+    LECClassifier(TinyNet, **settings, callbacks=[record, scheduler]).fit(*table)
+
+    assert record.lr_ == pytest.approx([1.0] * 5 + [0.1] * 5)
+    assert record.beta1_ == [0.9] * 10
 
 
 def test_an_optimizer_without_betas_only_has_its_learning_rate_lowered(table, quick):
