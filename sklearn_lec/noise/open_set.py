@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples, validate_data
 
 from sklearn_lec.noise.base import n_noisy_samples
@@ -91,7 +91,8 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         vars(self).pop("corruption_matrix_", None)
         if y is not None:
-            self.corruption_matrix_ = np.eye(len(check_classes(check_labels(y, n_rows=n_samples), known=None)))
+            check_consistent_length(X, y)
+            self.corruption_matrix_ = np.eye(len(check_classes(check_labels(y), known=None)))
         validate_data(self, X, reset=True, skip_check_array=True)
         return self
 
