@@ -6,9 +6,9 @@ Symmetric noise changes a label to any other class, and asymmetric noise to one 
 random. Semantic noise chooses the images that are hardest to classify, and confuses classes that look alike. Open-set
 noise changes no label: it replaces images with images of something else.
 
-The pictures show 20 % noise on scikit-learn's digits. The foreign images are cut out of a photograph. The paper
-(https://arxiv.org/abs/1910.09792) has such pictures in Figures A1 and A2. The script writes them into the folder
-``demo-output``.
+The pictures show 20 % noise on scikit-learn's digits, like Figures A1 and A2 of the paper
+(https://arxiv.org/abs/1910.09792). The images for open-set noise are cut out of a photograph. The script writes the
+pictures into the folder ``demo-output``.
 """
 
 from pathlib import Path

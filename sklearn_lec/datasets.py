@@ -27,7 +27,7 @@ CIFAR100_CLASSES_LIKE_CIFAR10 = {
 }
 """The 25 classes of CIFAR-100, by super-class, that resemble CIFAR-10's vehicles, cats, dogs and other mammals.
 
-Foreign images for open-set noise must not belong to a class of CIFAR-10: the label "truck" is right for a pickup truck.
+Images for open-set noise must not belong to a class of CIFAR-10: the label "truck" would be right for a pickup truck.
 The paper uses the other 75 classes. It does not list them, but refers to Abbasi et al. (2018), who leave out these
 five super-classes.
 """

@@ -54,7 +54,7 @@ def test_open_set_noise_keeps_column_names_in_a_pipeline():
     assert pipeline.fit_transform(X).columns.tolist() == ["a", "b"]
 
 
-def test_foreign_strings_are_not_cut_to_the_length_of_the_original_ones():
+def test_longer_strings_from_another_data_set_are_not_cut():
     noisy = OpenSetNoise(np.array(["longer"] * 4), eps=0.5, random_state=0).fit_transform(np.array(["ab"] * 4))
 
     assert sorted(noisy) == ["ab", "ab", "longer", "longer"]
@@ -78,6 +78,6 @@ def test_open_set_noise_does_not_change_data_in_transform():
         (pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"b": [0.5, 0.5]})),
     ],
 )
-def test_foreign_samples_whose_values_do_not_fit_are_refused(X, X_ood):
+def test_replacements_whose_values_do_not_fit_are_refused(X, X_ood):
     with pytest.raises(ValueError, match="X_ood"):
         OpenSetNoise(X_ood, eps=0.5, random_state=0).fit_transform(X)
