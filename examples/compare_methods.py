@@ -1,10 +1,12 @@
 """
-How much label noise does each method stand?
-============================================
+How much label noise can each method tolerate?
+==============================================
 
-On digits, ordinary training is as good as LTEC while every label is right, and gets almost every third digit wrong at
-60 % wrong labels, where LTEC errs on every tenth. `NoisyLabelClassifier` corrupts the training folds of a plain
-`GridSearchCV` and leaves the test folds clean, so that methods and noise levels can be compared like any parameters.
+On digits without noise, standard training and LTEC (temporal-ensemble consensus, https://arxiv.org/abs/1910.09792) are
+equally good: 96 % accuracy. With 60 % wrong labels, standard training falls to 69 %, and LTEC only to 90 %.
+
+`NoisyLabelClassifier` adds noise to the training folds of a `GridSearchCV`. The test folds stay clean. Methods and
+noise levels can then be compared like any other parameters. The search trains 36 networks, in about a minute.
 """
 
 from sklearn.datasets import load_digits
@@ -22,7 +24,7 @@ def main():
     classifier = LECClassifier(max_epochs=50, verbose=0, random_state=0)
     noisy = NoisyLabelClassifier(classifier, SymmetricNoise(random_state=0))
 
-    # One grid per level, because the classifier is told how much noise to expect.
+    # One grid per noise level, because the classifier has to know the level, too.
     grid = [{"noise__eps": [eps], "estimator__eps": [eps], "estimator__method": METHODS} for eps in LEVELS]
     search = GridSearchCV(noisy, grid, cv=3, n_jobs=2, refit=False).fit(X / 16, y)
 

@@ -2,10 +2,13 @@
 What do the four kinds of label noise look like?
 ================================================
 
-Symmetric noise spreads over all classes and asymmetric noise goes to one other class, whatever the image shows.
-Semantic noise confuses classes that look alike, and picks the images that are hard to tell. Open-set noise changes no
-label: it puts images of something else under them. As the paper's Figures A1 and A2, drawn from digits; the foreign
-images are cut out of a photograph. Two pictures are written into the folder ``demo-output``.
+Symmetric noise changes a label to any other class, and asymmetric noise to one other class. Both choose the images at
+random. Semantic noise chooses the images that are hardest to classify, and confuses classes that look alike. Open-set
+noise changes no label: it replaces images with images of something else.
+
+The pictures show 20 % noise on scikit-learn's digits, like Figures A1 and A2 of the paper
+(https://arxiv.org/abs/1910.09792). The images for open-set noise are cut out of a photograph. The script writes the
+pictures into the folder ``demo-output``.
 """
 
 from pathlib import Path
@@ -26,18 +29,18 @@ OUTPUT = Path("demo-output")
 
 
 def plot_matrices(noises, path):
-    """Draw the share of each true digit that bears each label."""
+    """Draw the fraction of each true digit that has each label."""
     figure, panels = plt.subplots(1, len(noises), figsize=(12, 3.4), layout="constrained", sharey=True)
     for axes, (name, (noise, _, _)) in zip(panels, noises.items(), strict=True):
         image = axes.imshow(noise.corruption_matrix_, cmap="Blues", norm=PowerNorm(0.5, 0, 1))
         axes.set(title=name, xlabel="given label", xticks=range(10), yticks=range(10))
     panels[0].set_ylabel("true digit")
-    figure.colorbar(image, ax=panels, label="share")
+    figure.colorbar(image, ax=panels, label="fraction")
     figure.savefig(path, dpi=100)
 
 
 def plot_examples(noises, y, path, *, per_kind=10):
-    """Draw corrupted images of each kind: the label above, and the true digit where it differs."""
+    """Draw corrupted images of each kind, with the given label and the true digit."""
     figure, grid = plt.subplots(len(noises), per_kind, figsize=(12, 6), layout="constrained")
     rng = np.random.RandomState(0)
     for row, (name, (noise, X_noisy, y_noisy)) in zip(grid, noises.items(), strict=True):
@@ -68,8 +71,8 @@ def main():
     plot_matrices(noises, OUTPUT / "corruption-matrices.png")
     plot_examples(noises, y, OUTPUT / "corrupted-images.png")
     for name, (noise, _, y_noisy) in noises.items():
-        n_rows, n_labels = noise.noise_mask_.sum(), (y_noisy != y).sum()
-        print(f"{name:<11} {n_rows} of {len(y)} rows changed, {n_labels} of them in the label")
+        n_samples, n_labels = noise.noise_mask_.sum(), (y_noisy != y).sum()
+        print(f"{name:<11} {n_samples} of {len(y)} samples changed, {n_labels} of them in the label")
     print(f"\nPictures: {OUTPUT / 'corruption-matrices.png'}, {OUTPUT / 'corrupted-images.png'}")
 
 

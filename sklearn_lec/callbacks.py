@@ -1,4 +1,4 @@
-"""skorch callbacks: the paper's schedule, and the label quality of what was learned from."""
+"""skorch callbacks: the learning rate schedule of the paper, and the label quality of the selected samples."""
 
 import numpy as np
 from skorch.callbacks import Callback, LRScheduler
@@ -9,27 +9,28 @@ __all__ = ["LabelQuality", "LinearDecay"]
 
 
 class LinearDecay(Callback):
-    """Let the learning rate and Adam's beta1 fall linearly over the last part of the training.
+    """Decrease the learning rate and Adam's beta1 linearly in the last part of the training.
 
-    `LECClassifier` has it by default, under the name ``linear_decay``. It steps aside for an `LRScheduler` among the
-    callbacks; ``callbacks__linear_decay=None`` switches it off.
+    `LECClassifier` uses it by default, under the name ``linear_decay``. It does nothing if there is an `LRScheduler`
+    among the callbacks. ``callbacks__linear_decay=None`` switches it off.
 
     Parameters
     ----------
     start : float, default=0.4
-        Share of the epochs before the fall begins. The paper has 0.4, and 0.5 for CIFAR-100.
+        The decay begins after this fraction of the epochs. The paper uses 0.4, and 0.5 for CIFAR-100.
     lr : float, default=0.0
-        The learning rate at the end of the fall, that is one epoch after the last, as a share of the initial one.
+        The final learning rate, as a fraction of the initial one. It would be reached one epoch after the last.
     beta1 : float or None, default=0.1
-        Adam's beta1 at the end of the fall; None leaves it alone, and so does an optimizer without betas.
+        The final beta1 of Adam. None does not change beta1. Optimizers without betas ignore it.
 
     Notes
     -----
-    Each call to ``fit`` or ``partial_fit`` runs through the whole schedule, over `max_epochs` epochs.
+    Each call to ``fit`` or ``partial_fit`` runs the whole schedule, over `max_epochs` epochs.
 
     References
     ----------
-    "Architecture and optimization details" in Section A.1.2 of the paper.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section A.1.2
+    ("Architecture and optimization details").
 
     Examples
     --------
@@ -44,26 +45,43 @@ class LinearDecay(Callback):
         self.beta1 = beta1
 
     def weight(self, epoch: int, *, n_epochs: int) -> float:
-        """Return the share of the initial value at `epoch`, counted from 0, against that of the final value."""
+        """Return the weight of the initial value in an epoch.
+
+        The value in use is ``weight * initial + (1 - weight) * final``. The weight is 1 until the decay begins, and
+        then decreases linearly.
+
+        Parameters
+        ----------
+        epoch : int
+            Counted from 0.
+        n_epochs : int
+            Length of the training.
+
+        Returns
+        -------
+        weight : float in (0, 1]
+        """
         first = int(self.start * n_epochs)
         return min(1.0, (n_epochs - epoch) / (n_epochs - first))
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Check the parameters and note at which epoch the schedule starts."""
+        """Check the parameters, and remember at which epoch the schedule starts."""
         if not 0 <= self.start < 1:
-            raise ValueError(f"LinearDecay: start must lie in [0, 1), got {self.start!r}. It is a share of the epochs.")
+            raise ValueError(
+                f"LinearDecay: start must lie in [0, 1), got {self.start!r}. It is a fraction of the epochs."
+            )
         self.epochs_before_ = len(net.history)
-        self.steps_aside_ = any(isinstance(callback, LRScheduler) for _, callback in net.callbacks_)
+        self.is_replaced_ = any(isinstance(callback, LRScheduler) for _, callback in net.callbacks_)
 
     def on_epoch_begin(self, net, dataset_train=None, dataset_valid=None, **kwargs):
         """Set the learning rate and beta1 of the epoch."""
-        if self.steps_aside_:
+        if self.is_replaced_:
             return
         epoch = len(net.history) - 1 - self.epochs_before_
         weight = self.weight(epoch, n_epochs=net.max_epochs)
         for group in net.optimizer_.param_groups:
-            # Kept in the group, so that they come along in the optimizer's state_dict. A learning rate that is not the
-            # one set here was set by the user, and the fall goes on from there.
+            # The initial values are stored in the group, so that the optimizer's state_dict has them. If the learning
+            # rate is not the one set here, the user has changed it: decay from there.
             if group["lr"] != group.get("decayed_lr"):
                 group["initial_lr"] = group["lr"]
             group["lr"] = group["decayed_lr"] = group["initial_lr"] * (weight + (1 - weight) * self.lr)
@@ -72,7 +90,7 @@ class LinearDecay(Callback):
                 group["betas"] = (weight * beta1 + (1 - weight) * self.beta1, group["betas"][1])
 
     def on_train_end(self, net, X=None, y=None, **kwargs):
-        """Put the initial values back, for a training that goes on from here."""
+        """Restore the initial values, for a training that continues from here."""
         for group in net.optimizer_.param_groups:
             if "initial_beta1" in group:
                 group["betas"] = (group.pop("initial_beta1"), group["betas"][1])
@@ -82,35 +100,36 @@ class LinearDecay(Callback):
 
 
 class LabelQuality(Callback):
-    """Record, per epoch, how clean the labels were that the network learned from.
+    """Record the label precision and the label recall of the selected samples in each epoch.
 
-    Writes ``label_precision`` and ``label_recall`` into the history. For experiments, where the right labels are known.
+    It writes ``label_precision`` and ``label_recall`` into the history. It is for experiments where the true labels
+    are known.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_rows,)
-        The right label of each row of X.
+    y_true : array-like of shape (n_samples,)
+        The true label of each sample of X.
 
     See Also
     --------
-    sklearn_lec.metrics.label_precision_score : The share of rows learned from whose label is right.
-    sklearn_lec.metrics.label_recall_score : The share of rows with a right label that were learned from.
+    sklearn_lec.metrics.label_precision_score : The fraction of the selected samples whose label is right.
+    sklearn_lec.metrics.label_recall_score : The fraction of the samples with a right label that were selected.
     """
 
     def __init__(self, y_true):
         self.y_true = y_true
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
-        """Compare the given labels with the right ones."""
+        """Compare the given labels with the true ones."""
         y_true = np.asarray(self.y_true)
         if len(y_true) != len(y):
             raise ValueError(
-                f"LabelQuality: y_true has {len(y_true)} labels, but y has {len(y)}. Pass the right label of every row."
+                f"LabelQuality: y_true has {len(y_true)} labels, but y has {len(y)}. Pass one true label per sample."
             )
         self.noise_mask_ = y_true != np.asarray(y)
 
     def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
-        """Record precision and recall over the rows that take part in training."""
+        """Record precision and recall. Samples held out for validation do not count."""
         in_training = ~np.isnan(net.clean_score_)
         masks = net.clean_mask_[in_training], self.noise_mask_[in_training]
         net.history.record("label_precision", label_precision_score(*masks))

@@ -1,4 +1,4 @@
-"""The paper's data sets, fetched in the manner of scikit-learn on top of torchvision's loaders and checksums."""
+"""The data sets of the paper, as arrays: torchvision's loaders and checksums behind scikit-learn's ``fetch_*``."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import torchvision.datasets
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
-from torchvision.datasets.utils import check_integrity
+from torchvision.datasets.utils import check_integrity, extract_archive
 
 __all__ = [
     "CIFAR100_CLASSES_LIKE_CIFAR10",
@@ -27,27 +27,10 @@ CIFAR100_CLASSES_LIKE_CIFAR10 = {
 }
 """The 25 classes of CIFAR-100, by super-class, that resemble CIFAR-10's vehicles, cats, dogs and other mammals.
 
-Open-set noise must not hold what belongs to a class after all: a pickup truck under CIFAR-10's label "truck" would be
-right. The paper takes the 75 other classes and refers to Abbasi et al. (2018), who leave out these five super-classes;
-it does not list them itself.
+Images for open-set noise must not belong to a class of CIFAR-10: the label "truck" would be right for a pickup truck.
+The paper uses the other 75 classes. It does not list them, but refers to Abbasi et al. (2018), who leave out these
+five super-classes.
 """
-
-_DESCRIPTION = """{title}
-{underline}
-
-{n_rows} images of {shape} (channels, height, width) in {n_classes} classes: the {subset} set, read by
-torchvision.datasets.{loader} from {root}.
-
-Source: {source}
-"""
-
-_N_ROWS = {
-    "MNIST": {"train": 60_000, "test": 10_000},
-    "FashionMNIST": {"train": 60_000, "test": 10_000},
-    "CIFAR10": {"train": 50_000, "test": 10_000},
-    "CIFAR100": {"train": 50_000, "test": 10_000},
-    "SVHN": {"train": 73_257, "test": 26_032},
-}
 
 _SOURCES = {
     "MNIST": "Y. LeCun et al., 'Gradient-based learning applied to document recognition', Proc. IEEE 86(11), 1998.",
@@ -62,27 +45,28 @@ _PARAMETERS = """
     Parameters
     ----------
     data_home : str, Path or None, default=None
-        Where the files are, and where they are put if they have to be downloaded; torchvision's ``root``. None is
-        scikit-learn's data folder.
+        The folder with the files, in the layout of torchvision. Missing files are downloaded into it. It may be
+        read-only if the files, or the archives with them, are there. None means the data folder of scikit-learn.
     subset : {"train", "test"}, default="train"
     return_X_y : bool, default=False
-        Whether to return ``(data, target)`` in place of a Bunch.
+        Whether to return ``(data, target)`` instead of a Bunch.
     download_if_missing : bool, default=True
-        Whether files that are missing are downloaded; otherwise an OSError says what to put where.
+        Whether to download missing files. If False, an OSError lists the files and where to put them.
     dtype : {"float32", "uint8"}, default="float32"
-        float32 holds values in [0, 1], uint8 those from 0 to 255 that are in the files.
+        float32 gives values from 0 to 1; uint8 gives values from 0 to 255, as in the files.
 
     Returns
     -------
     dataset : Bunch
-        ``data``, ndarray of shape (n_rows, channels, height, width); ``target``, int64 ndarray of shape (n_rows,);
-        ``target_names``, list of str; ``DESCR``, str.
+        ``data``, ndarray of shape (n_samples, channels, height, width); ``target``, int64 ndarray of shape
+        (n_samples,); ``target_names``, list of str; ``DESCR``, str.
     (data, target) : tuple if `return_X_y` is True
     """
 
 
 def _documented(function):
-    function.__doc__ += _PARAMETERS
+    """Add the parameters, which all functions share, to the docstring."""
+    function.__doc__ = (function.__doc__ or "") + _PARAMETERS
     return function
 
 
@@ -112,128 +96,97 @@ def fetch_cifar100(data_home=None, *, subset="train", return_X_y=False, download
 
 @_documented
 def fetch_svhn(data_home=None, *, subset="train", return_X_y=False, download_if_missing=True, dtype="float32"):
-    """Load SVHN: house numbers in street views, 73,257 digits for training and 26,032 for testing, 3x32x32."""
+    """Load SVHN: digits of house numbers in photographs, 73,257 for training and 26,032 for testing, 3x32x32."""
     return _fetch(torchvision.datasets.SVHN, data_home, subset, return_X_y, download_if_missing, dtype)
 
 
 def _fetch(loader, data_home, subset, return_X_y, download_if_missing, dtype):
+    """Return what the public functions promise. `loader` is a data set class of torchvision."""
     if subset not in ("train", "test"):
         raise ValueError(f"subset must be 'train' or 'test', got {subset!r}.")
     if dtype not in ("float32", "uint8", np.float32, np.uint8):
         raise ValueError(f"dtype must be 'float32' or 'uint8', got {dtype!r}.")
     root = Path(get_data_home() if data_home is None else data_home).expanduser()
-    dataset = _load(loader, root, subset, download_if_missing)
-    data = _channels_first(np.asarray(dataset.data))
+    dataset, data, target = _load(loader, root, subset, download_if_missing)
+    if data.ndim == 3:
+        data = data[:, None]
+    elif data.shape[-1] == 3:
+        data = data.transpose(0, 3, 1, 2).copy()
     if np.dtype(dtype) == np.float32:
         data = data.astype(np.float32)
         data /= 255
-    target = np.asarray(dataset.labels if hasattr(dataset, "labels") else dataset.targets, dtype=np.int64)
     if return_X_y:
         return data, target
-    names = [str(name) for name in getattr(dataset, "classes", range(10))]
-    title = f"{loader.__name__} ({subset})"
-    description = _DESCRIPTION.format(
-        title=title,
-        underline="=" * len(title),
-        n_rows=len(data),
-        shape=data.shape[1:],
-        n_classes=len(names),
-        subset=subset,
-        loader=loader.__name__,
-        root=root,
-        source=_SOURCES[loader.__name__],
+    name = loader.__name__
+    target_names = [str(label) for label in getattr(dataset, "classes", range(10))]
+    description = (
+        f"{name}, {subset} set\n\n{len(data)} images of shape {data.shape[1:]} (channels, height, width) in "
+        f"{len(target_names)} classes,\nread by torchvision.datasets.{name} from {root}.\n\nSource: {_SOURCES[name]}\n"
     )
-    return Bunch(data=data, target=target, target_names=names, DESCR=description)
+    return Bunch(data=data, target=target, target_names=target_names, DESCR=description)
 
 
 def _load(loader, root, subset, download_if_missing):
+    """Return torchvision's data set, its images and its labels: from files, from archives, or downloaded."""
     split = {"split": subset} if loader is torchvision.datasets.SVHN else {"train": subset == "train"}
-    archives = _archives(loader)
-    has_archives = archives and all(_is_intact(root / path, md5) for path, md5 in archives)
-    # torchvision checks what it unpacks of CIFAR, but of MNIST only the archives.
-    if has_archives and not _unpacked(loader):
-        return _load_from_archives(loader, root, archives, split)
-    try:
-        return _complete(loader(root, download=False, **split), subset)
-    except Exception as error:  # whatever torchvision and pickle raise for missing, damaged and unreadable files
-        reason = error
-    if has_archives:
-        return _load_from_archives(loader, root, archives, split)
+    attempts = [lambda: loader(root, **split), lambda: _load_archives(loader, root, split)]
+    if issubclass(loader, torchvision.datasets.MNIST):
+        attempts.reverse()  # torchvision has no checksums of MNIST's unpacked files, only of the archives
     if download_if_missing:
+        attempts.append(lambda: loader(root, download=True, **split))
+    for attempt in attempts:
         try:
-            return _complete(loader(root, download=True, **split), subset)
-        except Exception as error:
+            dataset = attempt()
+            images = np.asarray(dataset.data)
+            labels = np.asarray(dataset.targets if hasattr(dataset, "targets") else dataset.labels)
+            if len(images) != len(labels):
+                raise ValueError(f"there are {len(images)} images, but {len(labels)} labels: a file is damaged")
+            return dataset, images, labels.astype(np.int64)
+        except Exception as error:  # torchvision and pickle raise many kinds for missing, damaged and unreadable files
             reason = error
-    raise OSError(_what_to_put_where(loader, root, download_if_missing, reason)) from reason
+    raise OSError(_what_to_do(loader, root, download_if_missing, reason)) from reason
 
 
-def _complete(dataset, subset):
-    n_images, n_labels = len(dataset.data), len(dataset.labels if hasattr(dataset, "labels") else dataset.targets)
-    expected = _N_ROWS[type(dataset).__name__][subset]
-    if not n_images == n_labels == expected:
-        raise ValueError(f"expected {expected} images and labels, found {n_images} and {n_labels}: a file is damaged")
-    return dataset
-
-
-def _is_intact(path, md5):
-    try:
-        return check_integrity(path, md5)
-    except OSError:  # not allowed to read it
-        return False
-
-
-def _load_from_archives(loader, root, archives, split):
-    # All archives are there, so "download" only unpacks them; elsewhere, because the folder may be read-only.
+def _load_archives(loader, root, split):
+    """Unpack the archives into a temporary folder, because `root` may be read-only, and load the data from there."""
     with tempfile.TemporaryDirectory() as folder:
-        for path, _ in archives:
-            link = Path(folder) / path
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to((root / path).resolve())
-        return loader(folder, download=True, **split)
+        for path, md5 in _files(loader)[0].items():
+            if not check_integrity(root / path, md5):
+                raise OSError(f"{root / path} is missing or damaged")
+            unpacked = Path(folder, path).parent
+            unpacked.mkdir(parents=True, exist_ok=True)
+            extract_archive(str(root / path), str(unpacked))
+        return loader(folder, **split)
 
 
-def _archives(loader):
-    """Return the files that torchvision downloads, as (path below root, MD5)."""
+def _files(loader):
+    """Return the archives and the other files that torchvision has checksums of, as two dicts {path in root: MD5}."""
     if hasattr(loader, "resources"):
-        return [(f"{loader.__name__}/raw/{name}", md5) for name, md5 in loader.resources]
-    if hasattr(loader, "tgz_md5"):
-        return [(loader.filename, loader.tgz_md5)]
-    return []
-
-
-def _unpacked(loader):
-    """Return the files that torchvision reads and checks, as (path below root, MD5)."""
+        return {f"{loader.__name__}/raw/{name}": md5 for name, md5 in loader.resources}, {}
     if hasattr(loader, "split_list"):
-        return [(name, md5) for split, (_, name, md5) in loader.split_list.items() if split != "extra"]
-    if hasattr(loader, "base_folder"):
-        files = [*loader.train_list, *loader.test_list, (loader.meta["filename"], loader.meta["md5"])]
-        return [(f"{loader.base_folder}/{name}", md5) for name, md5 in files]
-    return []
+        return {}, {name: md5 for split, (_, name, md5) in loader.split_list.items() if split != "extra"}
+    files = [*loader.train_list, *loader.test_list, (loader.meta["filename"], loader.meta["md5"])]
+    return {loader.filename: loader.tgz_md5}, {f"{loader.base_folder}/{name}": md5 for name, md5 in files}
 
 
-def _what_to_put_where(loader, root, download_if_missing, reason):
-    lines = [f"{loader.__name__} could not be loaded from {root}: {reason}"]
-    if not download_if_missing:
-        lines.append("Set download_if_missing=True to download it, or put these files there by hand:")
+def _what_to_do(loader, root, download_if_missing, reason):
+    """Return the message of the error: what failed, which files to put where, and which files are damaged."""
+    archives, files = _files(loader)
+    if download_if_missing:
+        advice = "The download failed too. Get these files in another way, and put them there:"
     else:
-        lines.append("The download failed too. Get these files by other means, and put them there:")
-    for path, md5 in _archives(loader) or _unpacked(loader):
-        lines.append(f"  {root / path} (MD5 {md5})")
-    files = _archives(loader) + _unpacked(loader)
-    damaged = [path for path, md5 in files if _exists(root / path) and not _is_intact(root / path, md5)]
+        advice = "Set download_if_missing=True to download it, or put these files there by hand:"
+    lines = [f"{loader.__name__} could not be loaded from {root}: {reason}", advice]
+    lines += [f"  {root / path} (MD5 {md5})" for path, md5 in (archives or files).items()]
+    damaged = [str(root / path) for path, md5 in (archives | files).items() if _is_damaged(root / path, md5)]
     if damaged:
-        lines.append("Damaged or unreadable, to be replaced: " + ", ".join(str(root / path) for path in damaged))
+        lines.append("Damaged or unreadable, to be replaced: " + ", ".join(damaged))
     return "\n".join(lines)
 
 
-def _exists(path):
+def _is_damaged(path, md5):
+    """Return whether a file exists that cannot be read or has another checksum."""
     try:
-        return path.exists()
+        return check_integrity(path) and not check_integrity(path, md5)
     except OSError:
-        return False
-
-
-def _channels_first(images):
-    if images.ndim == 3:
-        return images[:, None]
-    return images.transpose(0, 3, 1, 2).copy() if images.shape[-1] == 3 else images
+        return True

@@ -1,49 +1,50 @@
-"""How well a filter told clean labels from wrong ones, as the paper measures it."""
+"""How well clean labels were separated from wrong ones: label precision and label recall, as in the paper."""
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.metrics import precision_score, recall_score
 
 __all__ = ["label_precision_score", "label_recall_score"]
 
 
 def label_precision_score(clean_mask, noise_mask: ArrayLike | None = None) -> float:
-    """Return the share of the rows learned from whose label is right.
+    """Return the fraction of the selected samples whose label is right.
 
     Parameters
     ----------
-    clean_mask : array-like of bool, shape (n_rows,), or fitted NoisyLabelClassifier
-        Rows that the training used, or an estimator that has them as ``clean_mask_``.
-    noise_mask : array-like of bool, shape (n_rows,), default=None
-        Rows whose label is wrong. May be left out if the estimator has them as ``noise_mask_``.
+    clean_mask : array-like of bool, shape (n_samples,), or fitted NoisyLabelClassifier
+        The samples that were selected for training, or an estimator with the attribute ``clean_mask_``.
+    noise_mask : array-like of bool, shape (n_samples,), default=None
+        The samples whose label is wrong. Not needed if the estimator has the attribute ``noise_mask_``.
 
     Returns
     -------
     precision : float
-        NaN if no row was used.
+        NaN if no sample was selected.
 
     References
     ----------
-    "Evaluation" in Section 4.1 of the paper.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section 4.1
+    ("Evaluation").
 
     Examples
     --------
     >>> label_precision_score([True, True, True, False], [False, False, True, True])
     0.6666666666666666
     """
-    used, right = _masks(clean_mask, noise_mask)
-    return _share(used & right, used)
+    right, selected = _masks(clean_mask, noise_mask)
+    return float(precision_score(right, selected, zero_division=np.nan))
 
 
 def label_recall_score(clean_mask, noise_mask: ArrayLike | None = None) -> float:
-    """Return the share of the rightly labelled rows that the training learned from.
+    """Return the fraction of the samples with a right label that were selected.
 
     Parameters
     ----------
-    clean_mask : array-like of bool, shape (n_rows,), or fitted NoisyLabelClassifier
-        Rows that the training used, or an estimator that has them as ``clean_mask_``.
-    noise_mask : array-like of bool, shape (n_rows,), default=None
-        Rows whose label is wrong. May be left out if the estimator has them as ``noise_mask_``.
+    clean_mask : array-like of bool, shape (n_samples,), or fitted NoisyLabelClassifier
+        The samples that were selected for training, or an estimator with the attribute ``clean_mask_``.
+    noise_mask : array-like of bool, shape (n_samples,), default=None
+        The samples whose label is wrong. Not needed if the estimator has the attribute ``noise_mask_``.
 
     Returns
     -------
@@ -52,18 +53,19 @@ def label_recall_score(clean_mask, noise_mask: ArrayLike | None = None) -> float
 
     References
     ----------
-    Section 5.1 of the paper.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section 5.1.
 
     Examples
     --------
     >>> label_recall_score([True, False, True, False], [False, False, True, True])
     0.5
     """
-    used, right = _masks(clean_mask, noise_mask)
-    return _share(used & right, right)
+    right, selected = _masks(clean_mask, noise_mask)
+    return float(recall_score(right, selected, zero_division=np.nan))
 
 
 def _masks(clean_mask, noise_mask):
+    """Return which labels are right and which samples were selected, as arrays of bool."""
     if noise_mask is not None:
         clean_mask = getattr(clean_mask, "clean_mask_", clean_mask)
     else:
@@ -74,19 +76,11 @@ def _masks(clean_mask, noise_mask):
                 "without noise_mask the first argument must be an estimator with clean_mask_ and noise_mask_, such as "
                 f"a fitted NoisyLabelClassifier (search.best_estimator_), got {type(clean_mask).__name__}: {error}"
             ) from error
-    check_consistent_length(clean_mask, noise_mask)
-    masks = []
+    clean_mask, noise_mask = np.asarray(clean_mask), np.asarray(noise_mask)
     for name, mask in (("clean_mask", clean_mask), ("noise_mask", noise_mask)):
-        mask = column_or_1d(np.asarray(mask))
         if mask.dtype != bool:
             raise ValueError(
-                f"{name} must hold booleans, got dtype {mask.dtype}. Row numbers become a mask with "
-                "mask = numpy.zeros(n_rows, dtype=bool); mask[row_numbers] = True."
+                f"{name} must hold booleans, got dtype {mask.dtype}. To make a mask from sample indices, write "
+                "mask = numpy.zeros(n_samples, dtype=bool); mask[indices] = True."
             )
-        masks.append(mask)
-    used, wrong = masks
-    return used, ~wrong
-
-
-def _share(part, whole) -> float:
-    return float(part.sum() / whole.sum()) if whole.any() else float("nan")
+    return ~noise_mask, clean_mask

@@ -1,4 +1,4 @@
-"""Networks: the paper's 9-layer CNN and ResNet-20, an MLP for tables, and several networks in one."""
+"""Networks: the 9-layer CNN and the ResNet-20 of the paper, an MLP for tables, and an ensemble of networks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ __all__ = ["MLP", "Conv9", "GaussianNoise", "NetworkEnsemble", "ResNet20"]
 
 
 class GaussianNoise(nn.Module):
-    """Add Gaussian noise to the input while training; do nothing in evaluation.
+    """Add Gaussian noise to the input in training mode; do nothing in evaluation mode.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class GaussianNoise(nn.Module):
         self.sigma = sigma
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return `x`, with noise if in training mode."""
+        """Return `x`, with noise in training mode."""
         return x + self.sigma * torch.randn_like(x) if self.training else x
 
     def extra_repr(self) -> str:
@@ -37,16 +37,16 @@ class GaussianNoise(nn.Module):
 
 
 class MLP(nn.Module):
-    """Multi-layer perceptron for tables, and for images taken as flat vectors.
+    """Multi-layer perceptron for tables, and for images as flat vectors.
 
     Each hidden layer is linear, batch norm, leaky ReLU and dropout.
 
     Parameters
     ----------
     in_features : int
-        Columns of the table, or pixels times channels. `LECClassifier` fills it in.
+        Number of columns of the table, or of pixels times channels. `LECClassifier` sets it.
     num_classes : int
-        `LECClassifier` fills it in.
+        `LECClassifier` sets it.
     hidden : sequence of int, default=(256, 256)
         Width of each hidden layer.
     dropout : float, default=0.25
@@ -75,26 +75,30 @@ class MLP(nn.Module):
         _init_he_normal(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return logits of shape (n_rows, num_classes)."""
+        """Return logits of shape (n_samples, num_classes)."""
         return self.head(self.body(_floating(x, self.head)))
 
 
 class Conv9(nn.Module):
-    """The paper's network of nine convolutions (Table A1).
+    """The network with nine convolutions of the paper.
 
     Parameters
     ----------
     in_channels : int, default=3
-        `LECClassifier` fills it in.
+        `LECClassifier` sets it.
     num_classes : int, default=10
-        `LECClassifier` fills it in.
+        `LECClassifier` sets it.
     width : float, default=1.0
-        Multiplies the number of channels of every layer; 1/8 makes the network about fifty times cheaper.
+        Multiplies the number of channels of every layer. With 1/8 the network is about fifty times faster.
 
     Notes
     -----
-    Images come channels first, (n_rows, channels, height, width), and are at least 25 pixels high and wide: three
-    unpadded convolutions follow two halvings. Channels-last images are turned round.
+    Images have shape (n_samples, channels, height, width). Images with the channels last are transposed. Height and
+    width must be at least 25 pixels, because three convolutions without padding follow two poolings.
+
+    References
+    ----------
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Table A1.
 
     Examples
     --------
@@ -124,7 +128,7 @@ class Conv9(nn.Module):
         _init_he_normal(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return logits of shape (n_rows, num_classes)."""
+        """Return logits of shape (n_samples, num_classes)."""
         x = _images(_floating(x, self.head), self.in_channels, type(self).__name__)
         if min(x.shape[-2:]) < self.smallest_image:
             raise ValueError(
@@ -140,15 +144,15 @@ class ResNet20(nn.Module):
     Parameters
     ----------
     in_channels : int, default=3
-        `LECClassifier` fills it in.
+        `LECClassifier` sets it.
     num_classes : int, default=10
-        `LECClassifier` fills it in.
+        `LECClassifier` sets it.
     width : float, default=1.0
         Multiplies the number of channels of every layer.
 
     Notes
     -----
-    Shortcuts have no parameters (option A: subsampling, and zeros for the new channels).
+    Shortcuts have no parameters. They are option A of the article: subsampling, and zeros for the new channels.
 
     Examples
     --------
@@ -174,12 +178,14 @@ class ResNet20(nn.Module):
         _init_he_normal(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return logits of shape (n_rows, num_classes)."""
+        """Return logits of shape (n_samples, num_classes)."""
         x = _images(_floating(x, self.head), self.in_channels, type(self).__name__)
         return self.head(self.body(self.stem(x)))
 
 
 class _ResidualBlock(nn.Module):
+    """Two convolutions, and a shortcut around them."""
+
     def __init__(self, in_channels: int, out_channels: int, stride: int):
         super().__init__()
         self.residual = nn.Sequential(
@@ -198,7 +204,9 @@ class _ResidualBlock(nn.Module):
 
 
 class NetworkEnsemble(nn.Module):
-    """Several networks of one architecture as one module: what ``module_`` is for methods with several networks.
+    """Several networks with the same architecture as one module.
+
+    The attribute ``module_`` of a `LECClassifier` is a `NetworkEnsemble` if the method trains several networks.
 
     Parameters
     ----------
@@ -215,11 +223,12 @@ class NetworkEnsemble(nn.Module):
         self.networks = nn.ModuleList(networks)
 
     def forward(self, *args, **kwargs) -> Tensor:
-        """Return the outputs of all networks, shape (n_rows, n_networks, n_outputs)."""
+        """Return the outputs of all networks, shape (n_samples, n_networks, n_outputs)."""
         return torch.stack([network(*args, **kwargs) for network in self.networks], dim=1)
 
 
 def _conv_layers(in_channels, widths, *, padding):
+    """Return 3x3 convolutions with these numbers of output channels, each with batch norm and leaky ReLU."""
     layers = []
     for out_channels in widths:
         layers += [
@@ -232,6 +241,7 @@ def _conv_layers(in_channels, widths, *, padding):
 
 
 def _init_he_normal(module):
+    """Draw the weights of convolutions and linear layers as in He et al. (2015); set their biases to 0."""
     for layer in module.modules():
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             nn.init.kaiming_normal_(layer.weight)
@@ -240,18 +250,20 @@ def _init_he_normal(module):
 
 
 def _floating(x, like):
+    """Return `x` as floating-point numbers; integers get the type of the weights of the layer `like`."""
     return x if x.is_floating_point() else x.to(like.weight.dtype)
 
 
 def _images(x, in_channels, name):
+    """Return images of shape (n_samples, channels, height, width), or raise an error that names the network."""
     if x.ndim == 3 and in_channels == 1:
         x = x.unsqueeze(1)
     if x.ndim == 4 and x.shape[1] != in_channels and x.shape[3] == in_channels:
         x = x.permute(0, 3, 1, 2)
     if x.ndim != 4 or x.shape[1] != in_channels:
         raise ValueError(
-            f"{name}(in_channels={in_channels}) takes images of shape (n_rows, {in_channels}, height, width), got "
+            f"{name}(in_channels={in_channels}) takes images of shape (n_samples, {in_channels}, height, width), got "
             f"{tuple(x.shape)}. Reshape X, or use module=MLP for a table."
         )
-    # In memory the channels of a pixel lie side by side from here on, which convolutions and pooling are faster with.
+    # Only the order in memory changes. Convolutions and pooling are faster when the channels are last in memory.
     return x.contiguous(memory_format=torch.channels_last)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback
+from skorch.callbacks import Callback, LRScheduler
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay
@@ -25,7 +25,7 @@ def schedule(table, quick, **kwargs):
     return LECClassifier(TinyNet, **settings | kwargs, callbacks=[record]).fit(*table), record
 
 
-def test_the_default_schedule_is_that_of_the_paper(table, quick):
+def test_the_default_schedule_is_the_one_of_the_paper(table, quick):
     _, record = schedule(table, quick)
 
     weights = np.array([1, 1, 1, 1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
@@ -49,6 +49,16 @@ def test_the_schedule_can_be_changed_and_replaced(table, quick):
     assert replaced.beta1_ == [0.9] * 10
 
 
+def test_the_schedule_does_nothing_beside_a_scheduler_of_the_user(table, quick):
+    record = RecordSchedule()
+    scheduler = LRScheduler(policy="StepLR", step_size=5, gamma=0.1)
+    settings = quick | {"max_epochs": 10, "batch_size": -1, "lr": 1.0}
+    LECClassifier(TinyNet, **settings, callbacks=[record, scheduler]).fit(*table)
+
+    assert record.lr_ == pytest.approx([1.0] * 5 + [0.1] * 5)
+    assert record.beta1_ == [0.9] * 10
+
+
 def test_an_optimizer_without_betas_only_has_its_learning_rate_lowered(table, quick):
     _, record = schedule(table, quick, optimizer=torch.optim.SGD)
 
@@ -64,7 +74,7 @@ def test_a_second_training_starts_from_the_initial_values(table, quick):
     assert record.beta1_[:10] == record.beta1_[10:]
 
 
-def test_a_learning_rate_set_between_two_trainings_counts(table, quick):
+def test_a_learning_rate_set_between_two_trainings_is_used(table, quick):
     clf, record = schedule(table, quick)
 
     clf.set_params(lr=0.5).partial_fit(*table)
@@ -72,7 +82,7 @@ def test_a_learning_rate_set_between_two_trainings_counts(table, quick):
     assert record.lr_[10] == 0.5
 
 
-def test_a_learning_rate_set_during_a_training_counts(table, quick):
+def test_a_learning_rate_set_during_a_training_is_used(table, quick):
     class Halve(Callback):
         def on_epoch_end(self, net, **kwargs):
             if len(net.history) == 2:
@@ -86,15 +96,15 @@ def test_a_learning_rate_set_during_a_training_counts(table, quick):
     assert record.lr_[-1] == pytest.approx(0.5 / 6)
 
 
-def test_a_learning_rate_set_after_a_training_that_broke_off_counts(table, quick):
-    class BreakOff(Callback):
+def test_a_learning_rate_set_after_an_interrupted_training_is_used(table, quick):
+    class Interrupt(Callback):
         def on_epoch_end(self, net, **kwargs):
             if len(net.history) == 8:
                 raise KeyError
 
     record = RecordSchedule()
     settings = quick | {"max_epochs": 10, "batch_size": -1, "lr": 1.0}
-    clf = LECClassifier(TinyNet, **settings, callbacks=[record, BreakOff()])
+    clf = LECClassifier(TinyNet, **settings, callbacks=[record, Interrupt()])
     with pytest.raises(KeyError):
         clf.fit(*table)
 
@@ -103,7 +113,7 @@ def test_a_learning_rate_set_after_a_training_that_broke_off_counts(table, quick
     assert record.lr_[8] == 0.25
 
 
-def test_label_quality_leaves_out_rows_that_were_held_out(table, quick):
+def test_label_quality_ignores_samples_held_out_for_validation(table, quick):
     X, y = table
     y_true = y.copy()
     y_true[60:] = (y[60:] + 1) % 3

@@ -53,7 +53,7 @@ def test_resnet20_halves_the_image_twice_while_it_doubles_the_channels():
     assert sizes == [(16, 32, 32)] * 3 + [(32, 16, 16)] * 3 + [(64, 8, 8)] * 3
 
 
-def test_blocks_of_resnet20_pass_their_input_on_by_a_shortcut():
+def test_the_blocks_of_resnet20_have_a_shortcut():
     network, x = ResNet20().eval(), torch.rand(2, 16, 32, 32)
     for block in network.body[:9]:
         for parameter in block.residual.parameters():
@@ -66,7 +66,7 @@ def test_blocks_of_resnet20_pass_their_input_on_by_a_shortcut():
 
 @pytest.mark.parametrize("shape", [(2, 1, 28, 28), (2, 28, 28, 1), (2, 28, 28)])
 @pytest.mark.parametrize("network_class", [Conv9, ResNet20])
-def test_grey_images_come_with_the_channel_first_last_or_left_out(network_class, shape):
+def test_grey_images_may_have_the_channel_first_last_or_not_at_all(network_class, shape):
     network = network_class(in_channels=1, num_classes=4, width=1 / 16).eval()
     images = torch.rand(2, 1, 28, 28)
 
@@ -82,7 +82,7 @@ def test_integer_images_are_cast_by_the_network(network):
     assert torch.equal(network.eval()(images), network(images.float()))
 
 
-def test_the_smallest_image_of_conv9_works_and_the_next_smaller_names_it():
+def test_conv9_takes_the_smallest_image_and_refuses_a_smaller_one():
     network = Conv9(in_channels=1, width=1 / 16).eval()
 
     assert network(torch.rand(2, 1, 25, 25)).shape == (2, 10)
@@ -106,14 +106,14 @@ def test_initial_weights_are_he_normal():
             assert convolution.weight.std().item() == pytest.approx((2 / fan_in) ** 0.5, rel=0.1)
 
 
-def test_gaussian_noise_only_disturbs_training():
+def test_gaussian_noise_is_added_in_training_only():
     layer, x = GaussianNoise(0.5), torch.zeros(10_000)
 
     assert layer(x).std().item() == pytest.approx(0.5, rel=0.05)
     assert torch.equal(layer.eval()(x), x)
 
 
-def test_committee_stacks_the_outputs_of_its_networks():
+def test_a_network_ensemble_stacks_the_outputs_of_its_networks():
     networks = [nn.Linear(4, 3), nn.Linear(4, 3)]
     x = torch.rand(5, 4)
 

@@ -1,4 +1,4 @@
-"""Label noise for experiments: how much would a model stand? One file per kind."""
+"""Label noise for experiments: how much noise can a model tolerate? One file per kind of noise."""
 
 from sklearn_lec.noise.asymmetric import AsymmetricNoise
 from sklearn_lec.noise.matrix import MatrixNoise

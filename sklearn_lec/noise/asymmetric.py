@@ -1,4 +1,4 @@
-"""Asymmetric noise: wrong labels that are always the same other class."""
+"""Asymmetric noise: each class is mislabeled as one other class."""
 
 import math
 from collections.abc import Mapping
@@ -6,37 +6,39 @@ from collections.abc import Mapping
 import numpy as np
 
 from sklearn_lec._selection import decimal_fraction
-from sklearn_lec.noise.base import LabelNoise
+from sklearn_lec.noise.base import TargetNoise
 
 __all__ = ["AsymmetricNoise"]
 
 
-class AsymmetricNoise(LabelNoise):
-    """Give a share of the rows of each class the label of one other class.
+class AsymmetricNoise(TargetNoise):
+    """Give a fraction of the samples of each class the label of one other class.
 
-    The hard case for filters: wrong labels resemble each other, as when an annotator takes one class for another.
+    The hard case for methods that select clean samples: the wrong labels follow a pattern that a network can learn.
+    An annotator who confuses two classes makes such errors.
 
     Parameters
     ----------
     eps : float in [0, 1), default=0.2
-        Exactly ``floor(eps * n_rows)`` rows are changed, where n_rows counts the classes that `mapping` names; the
-        same share of each class, as nearly as whole rows allow.
+        Exactly ``floor(eps * n_samples)`` labels are changed, where n_samples counts only the classes that `mapping`
+        changes. Each of these classes gets the same fraction of wrong labels, up to rounding.
     mapping : dict or None, default=None
-        What each label is changed to; labels that it does not name stay. None changes each class to the next one in
-        ascending order, and the last one to the first.
+        What each label is changed to. Labels that are not in it stay as they are. None changes each class to the next
+        one in ascending order, and the last class to the first.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    noise_mask_ : bool ndarray of shape (n_rows,)
-        The rows whose label was changed.
+    noise_mask_ : bool ndarray of shape (n_samples,)
+        True where the label was changed.
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
-        The share of each true class (row) that now bears each label (column).
+        The fraction of each true class (row) that now has each label (column).
 
     References
     ----------
-    "asym" in Section 4.1 of the paper.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section 4.1
+    ("asym").
 
     Examples
     --------
@@ -52,25 +54,25 @@ class AsymmetricNoise(LabelNoise):
 
     def _check_parameters(self):
         super()._check_parameters()
-        self._becomes()
+        self._new_codes()
 
-    def _flip(self, codes, rng):
-        becomes = self._becomes()
-        sizes = np.bincount(codes, minlength=len(becomes)) * (becomes != np.arange(len(becomes)))
-        noisy = codes.copy()
-        for code, n_changed in enumerate(_shares(sizes, decimal_fraction(self.eps))):
+    def _flip(self, X, codes, rng):
+        new_codes = self._new_codes()
+        sizes = np.bincount(codes, minlength=len(new_codes)) * (new_codes != np.arange(len(new_codes)))
+        noisy_codes = codes.copy()
+        for code, n_changed in enumerate(_rounded_counts(sizes, decimal_fraction(self.eps))):
             changed = rng.choice(np.flatnonzero(codes == code), n_changed, replace=False)
-            noisy[changed] = becomes[code]
-        return noisy
+            noisy_codes[changed] = new_codes[code]
+        return noisy_codes
 
-    def _becomes(self):
+    def _new_codes(self):
         """Return the class number that each class number is changed to."""
         n_classes = len(self.classes_)
         if self.mapping is None:
             return (np.arange(n_classes) + 1) % n_classes
         if not isinstance(self.mapping, Mapping):
             raise TypeError(f"mapping must be a dict from label to label, got {self.mapping!r}.")
-        becomes = np.arange(n_classes)
+        new_codes = np.arange(n_classes)
         number = {label: code for code, label in enumerate(self.classes_.tolist())}
         for label, other in self.mapping.items():
             if label not in number or other not in number:
@@ -78,13 +80,13 @@ class AsymmetricNoise(LabelNoise):
                 raise ValueError(
                     f"mapping names the label {missing!r}, which is not among the classes {self.classes_.tolist()}."
                 )
-            becomes[number[label]] = number[other]
-        return becomes
+            new_codes[number[label]] = number[other]
+        return new_codes
 
 
-def _shares(sizes, share):
-    """Return a whole number near ``share * size`` for each size, that add up to ``floor(share * sum(sizes))``."""
-    exact = [share * int(size) for size in sizes]
+def _rounded_counts(sizes, fraction):
+    """Round ``fraction * size`` for each size, up or down, so that the sum is ``floor(fraction * sum(sizes))``."""
+    exact = [fraction * int(size) for size in sizes]
     counts = [math.floor(value) for value in exact]
     by_remainder = sorted(range(len(exact)), key=lambda i: counts[i] - exact[i])
     for i in by_remainder[: math.floor(sum(exact)) - sum(counts)]:

@@ -1,4 +1,4 @@
-"""What all label noises share: the transformer interface, the record of what was changed, and checks."""
+"""What all label noises share: the interface, the record of what was changed, and the checks."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,79 +12,112 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_lec._selection import decimal_fraction
 from sklearn_lec._validation import check_classes, check_eps, check_labels
 
-__all__ = ["LabelNoise", "corruption_matrix", "n_noisy_rows", "row_count"]
+__all__ = ["LabelNoise", "TargetNoise", "corruption_matrix", "n_noisy_samples"]
 
 
-class LabelNoise(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):
-    """Base of the noises that change labels: a transformer of the target, as `LabelEncoder` is.
+class LabelNoise(BaseEstimator, ABC):
+    """Base of the noises that change labels. A new noise is one subclass.
 
-    Subclasses define `_flip`.
+    Subclasses define `_flip`, which may look at X. Noises that do not look at X derive from `TargetNoise`.
     """
+
+    def corrupt(self, X, y):
+        """Return X unchanged, and a copy of the labels with noise.
+
+        Parameters
+        ----------
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,)
+            The true labels.
+
+        Returns
+        -------
+        X : as given
+        y_noisy : ndarray of shape (n_samples,)
+        """
+        check_consistent_length(X, y)
+        self._fit(X, y)
+        return X, self._noisy_labels(X, y)
+
+    def _fit(self, X, y):
+        """Learn the classes, and check the parameters against them."""
+        self.classes_ = check_classes(check_labels(y), known=None)
+        self._check_parameters()
+        return self
+
+    def _noisy_labels(self, X, y):
+        """Return a copy of the labels with noise, and record what was changed."""
+        y = check_labels(y)
+        check_classes(y, known=self.classes_)
+        codes = np.searchsorted(self.classes_, y)
+        noisy_codes = self._flip(X, codes, check_random_state(self.random_state))
+        self.noise_mask_ = noisy_codes != codes
+        self.corruption_matrix_ = corruption_matrix(codes, noisy_codes, len(self.classes_))
+        return self.classes_[noisy_codes]
+
+    def _check_parameters(self):
+        """Raise an error if a parameter is wrong; `classes_` is known by then."""
+        check_eps(self.eps)
+
+    @abstractmethod
+    def _flip(self, X, codes, rng):
+        """Return the new class numbers.
+
+        Parameters
+        ----------
+        X : array-like, Tensor or DataFrame with n_samples samples, or None for a `TargetNoise`
+        codes : int ndarray of shape (n_samples,)
+            The true class numbers: positions in `classes_`. Must not be changed in place.
+        rng : RandomState instance
+
+        Returns
+        -------
+        noisy_codes : int ndarray of shape (n_samples,)
+        """
+
+
+class TargetNoise(TransformerMixin, LabelNoise, auto_wrap_output_keys=None):
+    """Base of the label noises that do not look at X: transformers of the target, as `LabelEncoder` is."""
 
     def fit(self, y):
         """Learn the classes.
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
 
         Returns
         -------
-        self : LabelNoise
+        self : TargetNoise
         """
-        y = check_labels(y)
-        self.classes_ = check_classes(y, known=None)
-        self._check_parameters()
-        return self
+        return self._fit(None, y)
 
     def transform(self, y):
-        """Return a copy of the labels with noise; `noise_mask_` and `corruption_matrix_` then speak of this copy.
+        """Return a copy of the labels with noise. `noise_mask_` and `corruption_matrix_` then describe this copy.
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
 
         Returns
         -------
-        y_noisy : ndarray of shape (n_rows,)
+        y_noisy : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        y = check_labels(y)
-        check_classes(y, known=self.classes_)
-        codes = np.searchsorted(self.classes_, y)
-        noisy_codes = self._flip(codes, check_random_state(self.random_state))
-        self.noise_mask_ = noisy_codes != codes
-        self.corruption_matrix_ = corruption_matrix(codes, noisy_codes, len(self.classes_))
-        return self.classes_[noisy_codes]
+        return self._noisy_labels(None, y)
 
     def fit_transform(self, y):
-        """Learn the classes and return a copy of the labels with noise.
+        """Learn the classes, and return a copy of the labels with noise.
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
 
         Returns
         -------
-        y_noisy : ndarray of shape (n_rows,)
+        y_noisy : ndarray of shape (n_samples,)
         """
         return self.fit(y).transform(y)
-
-    def corrupt(self, X, y):
-        """Return X as it is and a copy of the labels with noise.
-
-        Parameters
-        ----------
-        X : any
-        y : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        X : any
-        y_noisy : ndarray of shape (n_rows,)
-        """
-        check_consistent_length(X, y)
-        return X, self.fit_transform(y)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -92,20 +125,13 @@ class LabelNoise(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=Non
         tags.target_tags.one_d_labels = True
         return tags
 
-    def _check_parameters(self):
-        check_eps(self.eps)
-
-    @abstractmethod
-    def _flip(self, codes, rng):
-        """Return new class numbers for class numbers, both of shape (n_rows,)."""
-
 
 def corruption_matrix(codes: np.ndarray, noisy_codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the share of each true class (row) that bears each label (column).
+    """Return the fraction of each true class (row) that has each label (column).
 
     Parameters
     ----------
-    codes, noisy_codes : int ndarray of shape (n_rows,)
+    codes, noisy_codes : int ndarray of shape (n_samples,)
         Class numbers before and after.
     n_classes : int
 
@@ -115,17 +141,12 @@ def corruption_matrix(codes: np.ndarray, noisy_codes: np.ndarray, n_classes: int
         Each row sums to 1.
     """
     matrix = confusion_matrix(codes, noisy_codes, labels=range(n_classes), normalize="true")
-    # A class without rows has nothing that could be corrupted.
+    # A class without samples has nothing that could be corrupted.
     empty = matrix.sum(axis=1) == 0
     matrix[empty] = np.eye(n_classes)[empty]
     return matrix
 
 
-def n_noisy_rows(n_rows: int, eps: float) -> int:
-    """Return ``floor(eps * n_rows)``, computed on the decimal number that `eps` stands for."""
-    return math.floor(decimal_fraction(eps) * n_rows)
-
-
-def row_count(X) -> int:
-    """Return the number of rows of an array, tensor, frame or list."""
-    return X.shape[0] if hasattr(X, "shape") else len(X)
+def n_noisy_samples(n_samples: int, eps: float) -> int:
+    """Return ``floor(eps * n_samples)``, computed with the decimal number that the user wrote for `eps`."""
+    return math.floor(decimal_fraction(eps) * n_samples)

@@ -1,4 +1,4 @@
-"""Noise inside the tools that people use: a classifier that is fitted on noisy data, and a sampler."""
+"""Noise inside pipelines and searches: a classifier that is fitted on noisy data, and a sampler."""
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
@@ -11,6 +11,8 @@ __all__ = ["NoiseSampler", "NoisyLabelClassifier"]
 
 
 def _estimator_has(name):
+    """Return a check for `available_if`: whether the estimator has the method `name`."""
+
     def check(self):
         getattr(getattr(self, "estimator_", self.estimator), name)
         return True
@@ -19,10 +21,10 @@ def _estimator_has(name):
 
 
 class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Fit a classifier on data with noise, and leave the data to predict and score alone.
+    """Fit a classifier on data with noise; predict and score on data without noise.
 
     What `TransformedTargetRegressor` is to target transformers, this is to noise. In `cross_val_score` and
-    `GridSearchCV` training folds are noisy and test folds are clean, which is how robustness is measured.
+    `GridSearchCV` the training folds are noisy and the test folds are clean. This is how robustness is measured.
 
     Parameters
     ----------
@@ -33,13 +35,13 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : classifier
-        Fitted on the noisy data. Its own fitted attributes can be reached through this object too, for example
+        Fitted on the noisy data. Its fitted attributes are also attributes of this object, for example
         ``clean_mask_``, ``history`` and ``classes_``.
     noise_ : noise
         The copy of `noise` that corrupted the training data.
-    noise_mask_ : bool ndarray of shape (n_rows,)
-        The rows of the training data that were changed.
-    y_noisy_ : ndarray of shape (n_rows,)
+    noise_mask_ : bool ndarray of shape (n_samples,)
+        True where the training sample or its label was changed.
+    y_noisy_ : ndarray of shape (n_samples,)
         The labels that the classifier was fitted on.
 
     Examples
@@ -63,9 +65,9 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,)
-            The right labels.
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,)
+            The true labels.
         **fit_params : dict
             Passed to the ``fit`` of the classifier.
 
@@ -103,7 +105,7 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict(X)
@@ -118,7 +120,7 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        probabilities : ndarray of shape (n_rows, n_classes)
+        probabilities : ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict_proba(X)
@@ -133,13 +135,13 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        values : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self, "estimator_")
         return self.estimator_.decision_function(X)
 
     def __getattr__(self, name):
-        # Fitted attributes only; everything else has to fail as it would on any estimator.
+        # Only fitted attributes are passed on. Everything else must fail as it does on any estimator.
         if name == "noise_mask_" and "noise_" in vars(self):
             return self.noise_.noise_mask_
         if (name == "history" or name.endswith("_")) and not name.startswith("_") and "estimator_" in vars(self):
@@ -158,8 +160,8 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 class NoiseSampler(BaseEstimator):
     """Make a noise a step of imbalanced-learn's `Pipeline`.
 
-    That pipeline calls ``fit_resample`` while fitting and passes the step over while predicting; it refuses steps that
-    have both ``fit_resample`` and ``transform``, as noises would.
+    That pipeline calls ``fit_resample`` in ``fit`` and skips the step in ``predict``. It refuses steps that have both
+    ``fit_resample`` and ``transform``, so the noises themselves cannot have ``fit_resample``.
 
     Parameters
     ----------
@@ -186,13 +188,13 @@ class NoiseSampler(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,)
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,)
 
         Returns
         -------
         X_noisy : like X
-        y_noisy : array-like of shape (n_rows,)
+        y_noisy : array-like of shape (n_samples,)
         """
         self.noise_ = clone(self.noise)
         return self.noise_.corrupt(X, y)

@@ -1,47 +1,49 @@
-"""Open-set noise: rows that belong to no class at all, under labels that were never meant for them."""
+"""Open-set noise: inputs that belong to none of the classes, but keep a label of one."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import _num_samples, validate_data
 
 from sklearn_lec._validation import check_classes, check_eps, check_labels
-from sklearn_lec.noise.base import n_noisy_rows, row_count
+from sklearn_lec.noise.base import n_noisy_samples
 
 __all__ = ["OpenSetNoise"]
 
 
 class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Replace the inputs of a share of the rows by inputs of another data set; labels stay.
+    """Replace the inputs of a fraction of the samples with inputs from another data set. Labels stay as they are.
 
-    A transformer of X for training data alone: ``fit_transform`` replaces rows, ``transform`` leaves X as it is, so
-    that as a step of a `Pipeline` it touches what ``fit`` sees and not what ``predict`` sees.
+    It is a transformer of X that changes training data only: ``fit_transform`` replaces samples, ``transform`` returns
+    X unchanged. As a step of a `Pipeline` it therefore changes what ``fit`` sees, but not what ``predict`` sees.
 
     Parameters
     ----------
-    X_ood : array-like, Tensor or DataFrame of at least ``eps * n_rows`` rows
-        Where the foreign rows come from, each used at most once. Rows have the shape and the type of those of X.
+    X_ood : array-like, Tensor or DataFrame with at least ``eps * n_samples`` samples
+        The other data set ("out of distribution"). Each of its samples is used at most once. Its samples must have
+        the shape and the type of those of X.
     eps : float in [0, 1), default=0.2
-        Exactly ``floor(eps * n_rows)`` rows are replaced.
+        Exactly ``floor(eps * n_samples)`` samples are replaced.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
-    noise_mask_ : bool ndarray of shape (n_rows,)
-        The rows that were replaced.
+    noise_mask_ : bool ndarray of shape (n_samples,)
+        True where the sample was replaced.
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
-        The identity, as no label was changed; there if y was given.
+        The identity, because no label was changed. Exists only if y was given.
 
     See Also
     --------
-    sklearn_lec.datasets.CIFAR100_CLASSES_LIKE_CIFAR10 : What the paper leaves out of CIFAR-100 as X_ood for CIFAR-10.
+    sklearn_lec.datasets.CIFAR100_CLASSES_LIKE_CIFAR10 : Classes to leave out of CIFAR-100 as X_ood for CIFAR-10.
 
     References
     ----------
-    "Open-set noise" in Section 4.1 of the paper.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section 4.1
+    ("Open-set noise").
 
     Examples
     --------
@@ -63,8 +65,8 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,), default=None
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,), default=None
 
         Returns
         -------
@@ -74,10 +76,11 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for name, data in (("X", X), ("X_ood", self.X_ood)):
             if not hasattr(data, "__len__") or isinstance(data, Mapping):
                 raise TypeError(f"{name} must be an array, a tensor or a frame, got {type(data).__name__}.")
-        n_replaced, n_ood = n_noisy_rows(row_count(X), self.eps), row_count(self.X_ood)
+        n_samples, n_ood = _num_samples(X), _num_samples(self.X_ood)
+        n_replaced = n_noisy_samples(n_samples, self.eps)
         if n_replaced > n_ood:
             raise ValueError(
-                f"X_ood has {n_ood} rows, but eps={self.eps:g} of {row_count(X)} rows needs {n_replaced}, each used "
+                f"X_ood has {n_ood} rows, but eps={self.eps:g} of {n_samples} rows needs {n_replaced}, each used "
                 "once. Pass a larger X_ood or lower eps."
             )
         shapes = [np.shape(data)[1:] for data in (X, self.X_ood)]
@@ -87,17 +90,18 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         vars(self).pop("corruption_matrix_", None)
         if y is not None:
-            self.corruption_matrix_ = np.eye(len(check_classes(check_labels(y, n_rows=row_count(X)), known=None)))
+            check_consistent_length(X, y)
+            self.corruption_matrix_ = np.eye(len(check_classes(check_labels(y), known=None)))
         validate_data(self, X, reset=True, skip_check_array=True)
         return self
 
     def fit_transform(self, X, y=None):
-        """Return a copy of X in which rows are replaced.
+        """Return a copy of X in which samples are replaced.
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,), default=None
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,), default=None
 
         Returns
         -------
@@ -105,14 +109,15 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         self.fit(X, y)
         rng = check_random_state(self.random_state)
-        n_replaced = n_noisy_rows(row_count(X), self.eps)
-        replaced = rng.choice(row_count(X), n_replaced, replace=False)
-        foreign = rng.choice(row_count(self.X_ood), n_replaced, replace=False)
-        self.noise_mask_ = np.isin(np.arange(row_count(X)), replaced)
-        return _with_rows(X, replaced, self.X_ood, foreign)
+        n_samples = _num_samples(X)
+        n_replaced = n_noisy_samples(n_samples, self.eps)
+        replaced = rng.choice(n_samples, n_replaced, replace=False)
+        foreign = rng.choice(_num_samples(self.X_ood), n_replaced, replace=False)
+        self.noise_mask_ = np.isin(np.arange(n_samples), replaced)
+        return _replace(X, replaced, self.X_ood, foreign)
 
     def transform(self, X):
-        """Return X as it is: only the data that is fitted gets noise.
+        """Return X unchanged: only training data gets noise.
 
         Parameters
         ----------
@@ -125,41 +130,42 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return X
 
     def corrupt(self, X, y):
-        """Return a copy of X in which rows are replaced, and y as it is.
+        """Return a copy of X in which samples are replaced, and y unchanged.
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,)
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,)
 
         Returns
         -------
         X_noisy : like X
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
         """
         return self.fit_transform(X, y), y
 
 
-def _with_rows(X, replaced, X_ood, foreign):
-    """Return a copy of X with the rows `replaced` taken from the rows `foreign` of X_ood."""
+def _replace(X, replaced, X_ood, foreign):
+    """Return a copy of X in which the samples `replaced` are the samples `foreign` of X_ood."""
     if hasattr(X, "iloc"):
-        return _frame_with_rows(X, replaced, X_ood, foreign)
+        return _replace_in_frame(X, replaced, X_ood, foreign)
     if isinstance(X, torch.Tensor):
-        rows = torch.as_tensor(X_ood)[foreign].detach()
-        _check_same_values(rows.to(X), rows)
+        new = torch.as_tensor(X_ood)[foreign].detach()
+        _check_same_values(new.to(X), new)
         X = X.detach().clone()
-        X[replaced] = rows.to(X)
+        X[replaced] = new.to(X)
         return X
-    X, rows = np.array(X), np.asarray(X_ood)[foreign]
+    X, new = np.array(X), np.asarray(X_ood)[foreign]
     if X.dtype.kind not in "biuf":
-        X = X.astype(np.result_type(X, rows))
+        X = X.astype(np.result_type(X, new))  # a longer string must not be cut
     with np.errstate(invalid="ignore"):
-        _check_same_values(rows.astype(X.dtype), rows)
-    X[replaced] = rows
+        _check_same_values(new.astype(X.dtype), new)
+    X[replaced] = new
     return X
 
 
-def _frame_with_rows(X, replaced, X_ood, foreign):
+def _replace_in_frame(X, replaced, X_ood, foreign):
+    """Do the same for a DataFrame. Columns are matched by name if X_ood is a DataFrame too."""
     if hasattr(X_ood, "iloc"):
         if set(X_ood.columns) != set(X.columns):
             raise ValueError(f"columns of X_ood are {list(X_ood.columns)}, but those of X are {list(X.columns)}.")
@@ -174,11 +180,12 @@ def _frame_with_rows(X, replaced, X_ood, foreign):
     return X
 
 
-def _check_same_values(converted, rows):
-    same = (converted == rows) | ((converted != converted) & (rows != rows))
-    is_rounding = "f" in str(converted.dtype) and "f" in str(rows.dtype)
+def _check_same_values(converted, original):
+    """Raise an error if the conversion changed a value by more than the rounding of floats."""
+    same = (converted == original) | ((converted != converted) & (original != original))
+    is_rounding = "f" in str(converted.dtype) and "f" in str(original.dtype)
     if not (is_rounding or same.all()):
         raise ValueError(
-            f"values of X_ood ({rows.dtype}) do not fit into X ({converted.dtype}): they would be cut off. Convert "
+            f"values of X_ood ({original.dtype}) do not fit into X ({converted.dtype}): they would be changed. Convert "
             "both to one type and range, for example with fetch_cifar10(dtype='uint8')."
         )

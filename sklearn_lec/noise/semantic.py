@@ -1,37 +1,37 @@
-"""Semantic noise: the rows that are hardest to tell get the label that they are most easily taken for."""
+"""Semantic noise: the samples that are hardest to classify get the label of the class that they look like."""
 
 import warnings
 from numbers import Integral
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.base import clone
+from sklearn.utils import check_consistent_length, check_random_state
 
-from sklearn_lec._validation import check_classes, check_eps, check_labels
+from sklearn_lec._validation import check_labels
 from sklearn_lec.classifier import LECClassifier
-from sklearn_lec.noise.base import corruption_matrix, n_noisy_rows, row_count
+from sklearn_lec.noise.base import LabelNoise, n_noisy_samples
 
 __all__ = ["SemanticNoise", "uncertainty"]
 
 
-class SemanticNoise(BaseEstimator):
-    """Mislabel the most uncertain rows as the class that they resemble most.
+class SemanticNoise(LabelNoise):
+    """Mislabel the most uncertain samples as the class that they resemble most.
 
-    Classifiers trained on the clean data tell what is hard: rows on which they disagree most get the runner-up of
-    their averaged prediction. This is what tired annotators do, and it is hard to filter, as the wrong labels look
-    right. The noise is deterministic given the trained classifiers.
+    Classifiers are trained on the clean data. The samples on which they disagree most get the class that is second in
+    their averaged prediction. Tired annotators make such errors. They are hard to find, because the wrong labels look
+    right. Given the trained classifiers, the noise is deterministic.
 
     Parameters
     ----------
     estimator : classifier with predict_proba, list of them, or None, default=None
-        None stands for ``LECClassifier(method="standard", verbose=0)``. Copies of a single estimator are trained
+        None means ``LECClassifier(method="standard", verbose=0)``. A single estimator is copied and trained
         `n_estimators` times with different random states. To use classifiers that are already trained, pass a list
         of ``sklearn.frozen.FrozenEstimator(classifier)``.
     eps : float in [0, 1), default=0.2
-        Exactly ``floor(eps * n_rows)`` rows are changed.
+        Exactly ``floor(eps * n_samples)`` labels are changed.
     n_estimators : int, default=5
-        How many classifiers are trained; not used with a list.
+        How many classifiers are trained. Not used with a list.
     random_state : int, RandomState instance or None, default=None
         For the training of the classifiers.
 
@@ -40,14 +40,15 @@ class SemanticNoise(BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     estimators_ : list of classifiers
         Trained on the clean data.
-    noise_mask_ : bool ndarray of shape (n_rows,)
-        The rows whose label was changed.
+    noise_mask_ : bool ndarray of shape (n_samples,)
+        True where the label was changed.
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
-        The share of each true class (row) that now bears each label (column).
+        The fraction of each true class (row) that now has each label (column).
 
     References
     ----------
-    "Semantic noise" in Section 4.1 of the paper, and its footnote for the uncertainty.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section 4.1
+    ("Semantic noise"), and its footnote on the uncertainty.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class SemanticNoise(BaseEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> noise = SemanticNoise(RandomForestClassifier(10), eps=0.1, random_state=0)
     >>> _, y_noisy = noise.corrupt(X, y)
-    >>> noise.corruption_matrix_[0].tolist()  # setosa is never hard to tell
+    >>> noise.corruption_matrix_[0].tolist()  # setosa is easy to classify
     [1.0, 0.0, 0.0]
     """
 
@@ -71,17 +72,19 @@ class SemanticNoise(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,)
-            The right labels.
+        X : array-like, Tensor or DataFrame with n_samples samples
+        y : array-like of shape (n_samples,)
+            The true labels.
 
         Returns
         -------
         self : SemanticNoise
         """
-        check_eps(self.eps)
-        y = check_labels(y, n_rows=row_count(X))
-        self.classes_ = check_classes(y, known=None)
+        check_consistent_length(X, y)
+        return self._fit(X, y)
+
+    def _fit(self, X, y):
+        super()._fit(X, y)
         estimators = self._estimators()
         for estimator in estimators:
             if not hasattr(estimator, "predict_proba"):
@@ -89,6 +92,7 @@ class SemanticNoise(BaseEstimator):
                     f"the estimator {type(estimator).__name__} has no predict_proba, from which the uncertainty is "
                     "computed. Use one that has, or wrap it in sklearn.calibration.CalibratedClassifierCV."
                 )
+        y = check_labels(y)
         self.estimators_ = [estimator.fit(X, y) for estimator in estimators]
         for estimator in self.estimators_:
             if not np.array_equal(estimator.classes_, self.classes_):
@@ -99,41 +103,27 @@ class SemanticNoise(BaseEstimator):
                 )
         return self
 
-    def corrupt(self, X, y):
-        """Train the classifiers, and return X as it is and a copy of the labels with noise.
-
-        Parameters
-        ----------
-        X : array-like, Tensor or DataFrame of n_rows rows
-        y : array-like of shape (n_rows,)
-            The right labels.
-
-        Returns
-        -------
-        X : as given
-        y_noisy : ndarray of shape (n_rows,)
-        """
-        self.fit(X, y)
-        codes = np.searchsorted(self.classes_, check_labels(y, n_rows=row_count(X)))
+    def _flip(self, X, codes, rng):
         probabilities = np.stack([estimator.predict_proba(X) for estimator in self.estimators_])
         disagreement = uncertainty(probabilities).round(9)
         if not disagreement.any():
             warnings.warn(
-                "all estimators predict the same, so that they cannot disagree on what is hard; rows are chosen by the "
-                "probability of the runner-up alone. Use an estimator whose training depends on random_state.",
-                stacklevel=2,
+                "all estimators predict the same, so their disagreement does not show which samples are hard. Samples "
+                "are chosen by the probability of the best wrong class alone. Use an estimator whose training depends "
+                "on random_state.",
+                stacklevel=4,
             )
-        runner_up = probabilities.mean(axis=0)
-        runner_up[np.arange(len(codes)), codes] = -np.inf
-        # Where estimators agree to the last digit, the row that is nearest to being taken for another class is first.
-        most_uncertain = np.lexsort((-runner_up.max(axis=1), -disagreement))[: n_noisy_rows(len(codes), self.eps)]
+        best_wrong = probabilities.mean(axis=0)
+        best_wrong[np.arange(len(codes)), codes] = -np.inf
+        # Ties, which are common when estimators agree exactly, go to the sample with the most probable wrong class.
+        order = np.lexsort((-best_wrong.max(axis=1), -disagreement))
+        most_uncertain = order[: n_noisy_samples(len(codes), self.eps)]
         noisy_codes = codes.copy()
-        noisy_codes[most_uncertain] = runner_up[most_uncertain].argmax(axis=1)
-        self.noise_mask_ = noisy_codes != codes
-        self.corruption_matrix_ = corruption_matrix(codes, noisy_codes, len(self.classes_))
-        return X, self.classes_[noisy_codes]
+        noisy_codes[most_uncertain] = best_wrong[most_uncertain].argmax(axis=1)
+        return noisy_codes
 
     def _estimators(self):
+        """Return the classifiers to train: copies, with their random states set."""
         if isinstance(self.estimator, (list, tuple)):
             copies = [clone(estimator) for estimator in self.estimator]
         else:
@@ -154,15 +144,15 @@ class SemanticNoise(BaseEstimator):
 
 
 def uncertainty(probabilities: np.ndarray) -> np.ndarray:
-    """Return how much classifiers disagree on each row.
+    """Return how much classifiers disagree on each sample.
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n_estimators, n_rows, n_classes)
+    probabilities : ndarray of shape (n_estimators, n_samples, n_classes)
 
     Returns
     -------
-    uncertainty : ndarray of shape (n_rows,)
+    uncertainty : ndarray of shape (n_samples,)
         The sum over the estimators of the Kullback-Leibler divergence of their prediction from the mean prediction.
 
     Examples

@@ -1,32 +1,33 @@
-"""Symmetric noise: wrong labels that are any of the other classes."""
+"""Symmetric noise: a wrong label is any of the other classes."""
 
-from sklearn_lec.noise.base import LabelNoise, n_noisy_rows
+from sklearn_lec.noise.base import TargetNoise, n_noisy_samples
 
 __all__ = ["SymmetricNoise"]
 
 
-class SymmetricNoise(LabelNoise):
-    """Give a share of the rows one of the other labels, each with the same probability.
+class SymmetricNoise(TargetNoise):
+    """Give a fraction of the samples one of the other labels, each with the same probability.
 
-    The easy case for filters: wrong labels do not resemble each other.
+    The easy case for methods that select clean samples: the wrong labels follow no pattern.
 
     Parameters
     ----------
     eps : float in [0, 1), default=0.2
-        Exactly ``floor(eps * n_rows)`` rows are changed.
+        Exactly ``floor(eps * n_samples)`` labels are changed.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    noise_mask_ : bool ndarray of shape (n_rows,)
-        The rows whose label was changed.
+    noise_mask_ : bool ndarray of shape (n_samples,)
+        True where the label was changed.
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
-        The share of each true class (row) that now bears each label (column).
+        The fraction of each true class (row) that now has each label (column).
 
     References
     ----------
-    "sym" in Section 4.1 of the paper.
+    Lee and Chung, "Robust Training with Ensemble Consensus", ICLR 2020, arXiv:1910.09792, Section 4.1
+    ("sym").
 
     Examples
     --------
@@ -41,11 +42,11 @@ class SymmetricNoise(LabelNoise):
         self.eps = eps
         self.random_state = random_state
 
-    def _flip(self, codes, rng):
-        n_changed = n_noisy_rows(len(codes), self.eps)
+    def _flip(self, X, codes, rng):
+        n_changed = n_noisy_samples(len(codes), self.eps)
         changed = rng.choice(len(codes), n_changed, replace=False)
         n_classes = len(self.classes_)
-        noisy = codes.copy()
-        # A step of 1 to n_classes - 1 around the circle of classes never ends where it began.
-        noisy[changed] = (codes[changed] + rng.randint(1, n_classes, n_changed)) % n_classes
-        return noisy
+        noisy_codes = codes.copy()
+        # Adding 1 to n_classes - 1, modulo n_classes, always gives another class.
+        noisy_codes[changed] = (codes[changed] + rng.randint(1, n_classes, n_changed)) % n_classes
+        return noisy_codes

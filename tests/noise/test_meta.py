@@ -1,4 +1,4 @@
-"""Training folds noisy, test folds clean: noise inside the tools that people use."""
+"""Noise inside pipelines and searches: training folds are noisy, test folds are clean."""
 
 import pickle
 
@@ -39,17 +39,17 @@ EVERY_NOISE = [
 every_noise = pytest.mark.parametrize("noise", EVERY_NOISE, ids=lambda noise: type(noise).__name__)
 
 
-class FirstNeighbour(KNeighborsClassifier):
-    """Learns by heart, so that its predictions on the training data are its labels."""
+class MemorizingClassifier(KNeighborsClassifier):
+    """Predicts on the training data exactly the labels that it was fitted on."""
 
     def __init__(self):
         super().__init__(n_neighbors=1)
 
 
 @every_noise
-def test_the_meta_estimator_fits_on_noise_and_scores_on_what_it_is_given(noise, table):
+def test_the_meta_estimator_fits_on_noisy_data_and_scores_on_the_data_as_given(noise, table):
     X, y = table
-    noisy = NoisyLabelClassifier(FirstNeighbour(), noise).fit(X, y)
+    noisy = NoisyLabelClassifier(MemorizingClassifier(), noise).fit(X, y)
 
     X_corrupt, y_corrupt = clone(noise).corrupt(X, y)
 
@@ -63,15 +63,15 @@ def test_a_noise_is_a_step_of_imbalanced_learns_pipeline(noise, table):
     X, y = table
     X_corrupt, y_corrupt = clone(noise).corrupt(X, y)
 
-    pipeline = make_imblearn_pipeline(NoiseSampler(noise), FirstNeighbour()).fit(X, y)
+    pipeline = make_imblearn_pipeline(NoiseSampler(noise), MemorizingClassifier()).fit(X, y)
 
     assert np.array_equal(pipeline.predict(X_corrupt), y_corrupt)
-    assert np.array_equal(pipeline.predict(X), FirstNeighbour().fit(X_corrupt, y_corrupt).predict(X))
+    assert np.array_equal(pipeline.predict(X), MemorizingClassifier().fit(X_corrupt, y_corrupt).predict(X))
 
 
 def test_open_set_noise_is_a_step_of_a_plain_pipeline(table):
     X, y = table
-    pipeline = make_pipeline(OpenSetNoise(np.full((90, 4), 50.0), eps=0.4, random_state=0), FirstNeighbour())
+    pipeline = make_pipeline(OpenSetNoise(np.full((90, 4), 50.0), eps=0.4, random_state=0), MemorizingClassifier())
 
     pipeline.fit(X, y)
 
@@ -99,7 +99,7 @@ def test_an_unfitted_meta_estimator_has_no_fitted_attributes():
         assert not hasattr(noisy, name)
 
 
-def test_what_the_estimator_cannot_do_the_meta_estimator_cannot_either(table):
+def test_the_meta_estimator_has_only_the_methods_of_its_estimator(table):
     svm = NoisyLabelClassifier(LinearSVC(), SymmetricNoise(random_state=0)).fit(*table)
 
     assert not hasattr(svm, "predict_proba")
@@ -127,16 +127,16 @@ def test_fit_parameters_reach_the_estimator_with_and_without_routing(table):
     assert np.isfinite(scores).all()
 
 
-def test_the_noise_that_was_passed_stays_as_it_was(table):
+def test_the_noise_that_was_passed_is_not_fitted(table):
     noise = SymmetricNoise(random_state=0)
 
-    NoisyLabelClassifier(FirstNeighbour(), noise).fit(*table)
+    NoisyLabelClassifier(MemorizingClassifier(), noise).fit(*table)
     NoiseSampler(noise).fit_resample(*table)
 
     assert not hasattr(noise, "noise_mask_")
 
 
-def test_a_refit_that_fails_leaves_the_fitted_state_whole(table):
+def test_a_refit_that_fails_keeps_the_fitted_state(table):
     X, y = table
     noisy = NoisyLabelClassifier(LogisticRegression(), SymmetricNoise(random_state=0)).fit(X, y)
     before = noisy.noise_mask_
@@ -147,17 +147,17 @@ def test_a_refit_that_fails_leaves_the_fitted_state_whole(table):
     assert noisy.noise_mask_ is before
 
 
-def test_what_is_no_noise_is_refused(table):
+def test_an_object_without_corrupt_is_refused(table):
     with pytest.raises(TypeError, match=r"noise must have a method corrupt.*LogisticRegression has none"):
         NoisyLabelClassifier(LogisticRegression(), LogisticRegression()).fit(*table)
 
 
-def test_an_unfitted_meta_estimator_says_so(table):
+def test_predicting_before_fit_raises_not_fitted_error(table):
     with pytest.raises(NotFittedError):
         NoisyLabelClassifier(LogisticRegression(), SymmetricNoise()).predict(table[0])
 
 
-def test_parameters_of_noise_and_estimator_are_reached_by_name():
+def test_parameters_of_noise_and_estimator_can_be_set_by_name():
     noisy = NoisyLabelClassifier(LECClassifier(), SymmetricNoise())
 
     noisy.set_params(noise__eps=0.4, estimator__M=9)
@@ -165,7 +165,7 @@ def test_parameters_of_noise_and_estimator_are_reached_by_name():
     assert (noisy.noise.eps, noisy.estimator.M) == (0.4, 9)
 
 
-def test_the_meta_estimator_survives_pickle(table, quick):
+def test_the_meta_estimator_can_be_pickled(table, quick):
     noisy = NoisyLabelClassifier(LECClassifier(**quick), SymmetricNoise(random_state=0)).fit(*table)
 
     copy = pickle.loads(pickle.dumps(noisy))
@@ -176,9 +176,9 @@ def test_the_meta_estimator_survives_pickle(table, quick):
 def test_cross_validation_scores_on_clean_labels(table):
     X, y = table
     y = np.arange(90) % 3
-    heart = NoisyLabelClassifier(FirstNeighbour(), SymmetricNoise(eps=0.6, random_state=0))
+    memorizing = NoisyLabelClassifier(MemorizingClassifier(), SymmetricNoise(eps=0.6, random_state=0))
 
-    scores = cross_val_score(heart, X, y, cv=3)
+    scores = cross_val_score(memorizing, X, y, cv=3)
 
     assert scores.mean() == pytest.approx(0.4, abs=0.15)
 
