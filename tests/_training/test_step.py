@@ -1,51 +1,26 @@
+"""One training step: votes, selected samples, the loss; with four tensors, and within a training."""
+
 import math
+from contextlib import contextmanager
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
-from skorch.callbacks import Callback
-from skorch.dataset import Dataset as SkorchDataset
-from skorch.dataset import ValidSplit
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import TensorDataset
 
-from benchmarks.complexity import SmallConvolution, count_passes
+from benchmarks.complexity import count_passes
 from sklearn_lec import LECClassifier
-from sklearn_lec._training.torch_utils import untracked_batchnorm
-from sklearn_lec.methods import METHODS
-from sklearn_lec.modules import MLP, Conv9
-from tests.helpers import TinyNet, weights
+from sklearn_lec._training.step import FilteredLoss
+from sklearn_lec.methods import LSEC, LTEC, METHODS, Selection, SelfTraining, as_method
+from sklearn_lec.modules import MLP, Conv9, NetworkEnsemble
+from tests.helpers import TinyConv, TinyNet, same_training, weights
 
 VOTING = ["self-training", "lnec", "lsec", "ltec", "co-teaching"]
-
-
-class TinyConv(nn.Module):
-    """Convolution, batch norm and two linear layers on rows of 4 features."""
-
-    def __init__(self, num_classes=3):
-        super().__init__()
-        # No bias: before batch norm its gradient is nothing but rounding, which Adam would make much of.
-        self.convolution, self.norm = nn.Conv1d(1, 2, 3, padding=1, bias=False), nn.BatchNorm1d(2)
-        self.head = nn.Linear(8, num_classes)
-
-    def forward(self, x):
-        return self.head(F.relu(self.norm(self.convolution(x.unsqueeze(1)))).flatten(1))
-
-
-class OnBatch(Callback):
-    """Hand each training batch on."""
-
-    def __init__(self, look):
-        self.look = look
-
-    def on_batch_end(self, net, batch=None, training=False, **kwargs):
-        if training:
-            self.look(net, batch)
 
 
 class Waits(TorchDispatchMode):
@@ -63,33 +38,117 @@ class Waits(TorchDispatchMode):
         return function(*args, **kwargs or {})
 
 
+@contextmanager
 def as_on_a_device():
     """Let CPU tensors be treated as if the host could not look into them."""
-    return patch("sklearn_lec._selection.on_host", lambda tensor: False), patch(
-        "sklearn_lec.filtering.on_host", lambda tensor: False
-    )
+    with (
+        patch("sklearn_lec._selection.on_host", lambda tensor: False),
+        patch("sklearn_lec._training.step.on_host", lambda tensor: False),
+    ):
+        yield
 
 
-def same_training(one, other):
-    return torch.allclose(weights(one), weights(other), atol=1e-6) and np.array_equal(
-        one.clean_mask_, other.clean_mask_
-    )
+@pytest.fixture
+def four_tensors():
+    """Outputs of a network, labels, inputs and sample numbers of a batch of eight; and the network."""
+    torch.manual_seed(0)
+    network, X = nn.Linear(4, 3), torch.randn(8, 4)
+    return network(X), torch.arange(8) % 3, X, torch.arange(8), network
+
+
+def filtered_loss(method, network, **arguments):
+    method.reset(8, n_classes=3)
+    method.begin_epoch()
+    return FilteredLoss(method, nn.CrossEntropyLoss(), network, **arguments)
+
+
+def test_a_step_is_the_mean_loss_of_the_selected_samples(four_tensors):
+    outputs, labels, X, samples, network = four_tensors
+    method = SelfTraining(eps=0.5, T_w=0)
+
+    step = filtered_loss(method, network)(outputs, labels, X, samples=samples)
+
+    losses = F.cross_entropy(outputs, labels, reduction="none")
+    smallest = losses.argsort()[:4]
+    assert torch.allclose(step.loss, losses[smallest].mean())
+    assert set(step.selected[0].nonzero().flatten().tolist()) == set(smallest.tolist())
+    assert torch.equal(method.record.current, step.selected[0])
+
+
+def test_a_selection_that_was_made_before_is_not_put_to_the_vote(four_tensors):
+    outputs, labels, X, samples, network = four_tensors
+    method, selection = SelfTraining(eps=0.9, T_w=0), Selection(samples < 3)
+
+    step = filtered_loss(method, network)(outputs, labels, X, samples=samples, selection=selection)
+
+    assert torch.allclose(step.loss, F.cross_entropy(outputs[:3], labels[:3]))
+
+
+def test_nothing_is_remembered_of_a_batch_before_its_losses_are_known_to_be_finite(four_tensors):
+    _, labels, X, samples, network = four_tensors
+    X[2] = math.nan
+    method, named = LTEC(eps=0.0, M=2, T_w=0), []
+
+    step = filtered_loss(method, network, warn_of_bad_samples=named.append)(network(X), labels, X, samples=samples)
+
+    good = samples != 2
+    assert [bad.tolist() for bad in named] == [[2]]
+    assert method.record.memory["last_miss"].tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
+    assert torch.equal(step.selected[0], good)
+    assert torch.allclose(step.loss, F.cross_entropy(network(X[good]), labels[good]))
+
+
+def test_a_selection_that_was_made_before_stays_when_bad_samples_are_left_out(four_tensors):
+    _, labels, X, samples, network = four_tensors
+    X[2] = math.nan
+    loss = filtered_loss(SelfTraining(eps=0.9, T_w=0), network)
+
+    step = loss(network(X), labels, X, samples=samples, selection=Selection(samples < 4))
+
+    assert step.selected[0].tolist() == [True, True, False, True, False, False, False, False]
+    assert torch.allclose(step.loss, F.cross_entropy(network(X[[0, 1, 3]]), labels[[0, 1, 3]]))
+
+
+def test_a_batch_from_which_nothing_can_be_learned_leads_back_to_no_parameter(four_tensors):
+    outputs, labels, X, samples, network = four_tensors
+
+    step = filtered_loss(SelfTraining(eps=0.99, T_w=0), network)(outputs, labels, X, samples=samples)
+    step.loss.backward()
+
+    assert network.weight.grad is None
+    assert torch.allclose(step.loss, F.cross_entropy(outputs, labels))
+
+
+def test_a_vote_in_a_pass_of_its_own_leaves_out_bad_samples_and_lets_the_others_vote(four_tensors):
+    _, labels, X, samples, network = four_tensors
+    X[2] = math.nan
+    method = LTEC(eps=0.5, M=1, T_w=0)
+
+    selection, outputs = filtered_loss(method, network).select(X, labels, samples)
+
+    good = samples[samples != 2]
+    losses = F.cross_entropy(outputs[good], labels[good], reduction="none")
+    assert set(selection.mask[0].nonzero().flatten().tolist()) == set(good[losses.argsort()[:3]].tolist())
+    assert not outputs.requires_grad
+    assert method.record.memory["last_miss"][2] == 1
 
 
 @pytest.mark.parametrize("method", VOTING)
-def test_a_device_is_waited_for_once_per_step(table, quick, method):
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(*table)
-    fetched, tolist = [], torch.Tensor.tolist
+def test_a_device_is_waited_for_once_per_step(four_tensors, method):
+    _, labels, X, samples, _ = four_tensors
+    method = as_method(method).set_params(eps=0.2)
+    method.set_params(**{name: 1 for name, value in method.get_params().items() if value is None})
+    method.epoch = 5
+    networks = [nn.Linear(4, 3) for _ in range(method.n_networks)]
+    network = networks[0] if len(networks) == 1 else NetworkEnsemble(networks)
+    loss, outputs, fetched, tolist = filtered_loss(method, network), network(X), [], torch.Tensor.tolist
 
     def counted(tensor):
         fetched.append(tensor)
         return tolist(tensor)
 
-    selection, filtering = as_on_a_device()
-    batch = next(iter(clf.get_iterator(clf.get_dataset(*table), training=True)))
-    batch.samples = torch.arange(16)
-    with selection, filtering, patch.object(torch.Tensor, "tolist", counted), Waits() as waits:
-        clf.train_step(batch)
+    with as_on_a_device(), patch.object(torch.Tensor, "tolist", counted), Waits() as waits:
+        loss(outputs, labels, X, samples=samples)
 
     assert len(fetched) == 1
     assert waits.seen == []
@@ -99,41 +158,13 @@ def test_a_device_is_waited_for_once_per_step(table, quick, method):
 def test_the_path_for_devices_trains_as_the_one_for_the_cpu(table, quick, method):
     settings = {"method": method, "eps": 0.2, **quick, "max_epochs": 5}
     on_cpu = LECClassifier(TinyNet, **settings).fit(*table)
-    selection, filtering = as_on_a_device()
-    with selection, filtering:
+    with as_on_a_device():
         on_device = LECClassifier(TinyNet, **settings).fit(*table)
 
     assert same_training(on_device, on_cpu)
 
 
-@pytest.mark.parametrize(
-    ("module", "eps", "method", "apart"),
-    [
-        (TinyConv, 0.6, "ltec", True),
-        (TinyConv, 0.6, "lsec", True),
-        (TinyConv, 0.6, "lnec", True),
-        (TinyConv, 0.2, "ltec", False),
-        (TinyConv, 0.6, "co-teaching", False),
-        (TinyConv, 0.6, "ltec-full", False),
-        (TinyConv, 0.6, "standard", False),
-        (TinyNet, 0.6, "ltec", False),
-    ],
-)
-def test_the_vote_has_a_pass_of_its_own_where_that_is_cheaper(table, quick, module, eps, method, apart):
-    clf = LECClassifier(module, method=method, eps=eps, **quick).fit(*table)
-
-    assert clf._selects_apart_ == apart
-
-
-def test_the_vote_is_apart_once_few_rows_are_kept_whatever_eps_is(table, quick):
-    X, y = table[0], np.random.RandomState(0).randint(0, 3, 90)
-    clf = LECClassifier(TinyConv, eps=0.4, **quick | {"M": math.inf, "max_epochs": 6}).fit(X, y)
-
-    assert clf.history[-2, "n_selected"] < 45
-    assert clf._selects_apart_
-
-
-def test_a_row_that_spoils_its_batch_costs_the_others_no_vote(table, quick):
+def test_a_sample_that_spoils_its_batch_costs_the_others_no_vote(table, quick):
     X, y = torch.tensor(table[0]), torch.tensor(table[1])
     X[4] = math.nan  # batch norm spreads it over the losses of all 16 rows
     clf = LECClassifier(MLP, eps=0.2, iterator_train__shuffle=False, **quick)
@@ -143,83 +174,6 @@ def test_a_row_that_spoils_its_batch_costs_the_others_no_vote(table, quick):
 
     assert clf.method_.record.memory["last_miss"][4] == 3
     assert clf.clean_mask_[:16].sum() > 4
-
-
-def test_the_vote_is_not_apart_while_warming_up(table, quick):
-    clf = LECClassifier(TinyConv, eps=0.6, **quick | {"max_epochs": 1, "T_w": 1})
-
-    with pytest.warns(UserWarning, match="the whole training is warm-up"):
-        clf.fit(*table)
-
-    assert not clf._selects_apart_
-
-
-def test_apart_trains_as_two_passes_written_out(table, quick):
-    X, y = table
-    clf = LECClassifier(TinyConv, eps=0.6, **quick | {"M": 1, "max_epochs": 3}, callbacks__linear_decay=None)
-    clf.set_params(iterator_train__shuffle=False).fit(X, y)
-
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = TinyConv()
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
-    for epoch in (1, 2, 3):
-        learned = set()
-        for rows in torch.arange(90).split(16):
-            X_batch, y_batch = torch.tensor(X[rows]), torch.tensor(y[rows])
-            if epoch > quick["T_w"]:
-                before = {name: buffer.clone() for name, buffer in network.named_buffers()}
-                with torch.no_grad():
-                    losses = F.cross_entropy(network(X_batch), y_batch, reduction="none")
-                network.load_state_dict(before, strict=False)  # the vote leaves no trace in batch norm
-                kept = losses.argsort(stable=True)[: math.floor(0.4 * len(y_batch) + 1e-9)].sort().values
-                X_batch, y_batch, rows = X_batch[kept], y_batch[kept], rows[kept]
-            learned |= set(rows.tolist())
-            optimizer.zero_grad()
-            F.cross_entropy(network(X_batch), y_batch).backward()
-            optimizer.step()
-
-    assert clf._selects_apart_
-    assert set(np.flatnonzero(clf.clean_mask_)) == learned
-    for ours, theirs in zip(clf.module_.state_dict().values(), network.state_dict().values(), strict=True):
-        assert torch.allclose(ours, theirs, atol=1e-5)
-
-
-class OwnInfer(LECClassifier):
-    def infer(self, x, **fit_params):
-        return super().infer(x, **fit_params)
-
-
-class OwnLoss(LECClassifier):
-    def get_loss(self, y_pred, y_true, X=None, training=False):
-        loss = super().get_loss(y_pred, y_true, X, training)
-        loss += 100.0
-        return loss
-
-
-class OwnStep(LECClassifier):
-    def train_step_single(self, batch, **fit_params):
-        return super().train_step_single(batch, **fit_params)
-
-
-@pytest.mark.parametrize("estimator", [OwnInfer, OwnLoss, OwnStep])
-def test_the_vote_is_not_apart_where_users_have_their_own_step(table, quick, estimator):
-    clf = estimator(TinyConv, eps=0.6, **quick).fit(*table)
-
-    assert not clf._selects_apart_
-
-
-def test_the_vote_is_not_apart_where_batches_are_made_by_the_user(table, quick):
-    collate = torch.utils.data.default_collate
-    clf = LECClassifier(TinyConv, eps=0.6, iterator_train__collate_fn=collate, **quick).fit(*table)
-
-    assert not clf._selects_apart_
-
-
-def test_a_loss_that_is_changed_in_place_is_reported_as_it_was_changed(table, quick):
-    clf = OwnLoss(TinyNet, eps=0.2, **quick).fit(*table)
-
-    assert min(clf.history[:, "train_loss"]) > 100
 
 
 def test_an_update_that_is_not_finite_is_left_out_although_the_votes_are(table, quick):
@@ -234,50 +188,47 @@ def test_an_update_that_is_not_finite_is_left_out_although_the_votes_are(table, 
     assert weights(clf).isfinite().all()
 
 
-def test_a_second_pass_that_is_not_finite_changes_neither_weights_nor_votes(table, quick):
-    class Breaks(TinyConv):
-        def forward(self, x):
-            return super().forward(x) * (math.nan if breaks and torch.is_grad_enabled() else 1.0)
-
-    breaks = False
-    clf = LECClassifier(Breaks, eps=0.6, **quick).fit(*table)
-    before, breaks = weights(clf), True
-    with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
-        clf.set_params(max_epochs=1).partial_fit(*table)
-
-    assert torch.equal(weights(clf), before)
-    assert (clf.method_.record.memory["last_miss"] == 4).sum() >= 0.5 * len(table[1])
-    assert not clf.clean_mask_.any()
-
-
-def test_a_network_that_freezes_its_batch_norm_keeps_it_frozen(table, quick):
+@pytest.mark.parametrize("method", ["lsec", "ltec"])
+@pytest.mark.parametrize("batch_size", [16, 89])
+def test_a_network_that_freezes_its_batch_norm_keeps_it_frozen(table, quick, method, batch_size):
     class Frozen(TinyConv):
         def train(self, mode=True):
             super().train(mode)
             self.norm.eval()
             return self
 
-    clf = LECClassifier(Frozen, method="standard", **quick).fit(*table)
+    # Further votes, separate votes and a last batch of one sample all switch batch norm for a moment.
+    clf = LECClassifier(Frozen, method=method, eps=0.6, **quick | {"batch_size": batch_size}).fit(*table)
 
     assert clf.module_.norm.num_batches_tracked == 0
+    assert torch.equal(clf.module_.norm.running_var, torch.ones(2))
+    assert not clf.module_.norm.training
 
 
 @pytest.mark.parametrize("norm", [nn.BatchNorm1d, partial(nn.InstanceNorm1d, track_running_stats=True)])
-def test_a_vote_moves_no_running_statistics(table, quick, norm):
+@pytest.mark.parametrize("votes", ["further", "separate"])
+def test_a_vote_moves_no_running_statistics(four_tensors, norm, votes):
     class Normed(TinyConv):
         def __init__(self):
             super().__init__()
             self.norm = norm(2)
 
-    clf = LECClassifier(Normed, method="lsec", eps=0.2, **quick).fit(*table)
-    before = clf.module_.norm.running_mean.clone()
-    with untracked_batchnorm(clf.module_):
-        clf.module_.train()(torch.tensor(table[0]))
+    _, labels, X, samples, _ = four_tensors
+    network = Normed().train()
+    loss = filtered_loss(LSEC(eps=0.2, M=3, T_w=0), network)
+    outputs = network(X)
+    before = network.norm.running_mean.clone()
 
-    assert torch.equal(clf.module_.norm.running_mean, before)
+    if votes == "further":
+        loss(outputs, labels, X, samples=samples)
+    else:
+        loss.select(X, labels, samples)
+
+    assert torch.equal(network.norm.running_mean, before)
+    assert not torch.equal(before, torch.zeros(2))
 
 
-def test_losses_of_many_rows_in_half_precision_do_not_overflow(quick):
+def test_losses_of_many_samples_in_half_precision_do_not_overflow(quick):
     X = np.random.RandomState(0).normal(size=(70_000, 4)).astype(np.float16)
     y = (X[:, 0] > 0).astype(int)
 
@@ -291,15 +242,6 @@ def test_losses_of_many_rows_in_half_precision_do_not_overflow(quick):
     ).fit(X, y)
 
     assert clf.history[:, "n_selected"][0] == 35_000
-
-
-@pytest.mark.parametrize(("method", "networks", "forward"), [("ltec", 1, 1), ("lsec", 1, 5), ("lnec", 5, 5)])
-def test_a_pass_apart_costs_only_the_kept_rows_more(method, networks, forward):
-    passes = count_passes(method, module=SmallConvolution, eps=0.6)
-
-    assert passes.parameters == networks
-    assert passes.backward <= 0.4 * networks
-    assert passes.forward == pytest.approx(forward + passes.backward)
 
 
 @pytest.mark.parametrize(
@@ -317,51 +259,6 @@ def test_passes_are_those_of_the_papers_complexity_analysis(method, networks, fo
     passes = count_passes(method)
 
     assert (passes.parameters, passes.forward, passes.backward) == (networks, forward, backward)
-
-
-@pytest.mark.parametrize("method", ["ltec", "ltec-full", "lnec", "d2l"])
-def test_data_on_the_device_trains_as_data_that_comes_batch_by_batch(table, quick, method):
-    X, y = table[0].astype(np.float64), np.array(["a", "b", "c"])[table[1]]
-    settings = {"method": method, "eps": 0.2, **quick}
-    moved = LECClassifier(TinyNet, **settings, data_on_device=True).fit(X, y)
-    by_batch = LECClassifier(TinyNet, **settings).fit(X, y)
-
-    assert same_training(moved, by_batch)
-
-
-@pytest.mark.parametrize("change", [lambda X: X[::-1], lambda X: np.asfortranarray(X), pd.DataFrame, "read-only"])
-def test_data_on_the_device_may_lie_in_memory_in_any_way(table, quick, change):
-    X = table[0].copy()
-    if change == "read-only":
-        X.flags.writeable = False
-    else:
-        X = change(X)
-    dataset = SkorchDataset(X, table[1])
-    moved = LECClassifier(TinyNet, data_on_device=True, iterator_train__num_workers=0, **quick).fit(dataset)
-    by_batch = LECClassifier(TinyNet, **quick).fit(dataset)
-
-    assert same_training(moved, by_batch)
-
-
-def test_data_on_the_device_is_moved_once_and_let_go_of(table, quick):
-    clf = LECClassifier(TinyNet, data_on_device=True, **quick)
-    seen = []
-    clf.set_params(callbacks=[("look", OnBatch(lambda net, batch: seen.append((net._on_device_[0], batch[0].dtype))))])
-
-    clf.fit(table[0].astype(np.float64), table[1])
-
-    assert len({id(moved) for moved, _ in seen}) == 1
-    assert {dtype for _, dtype in seen} == {torch.float32}
-    assert clf._on_device_ is None
-
-
-def test_data_on_the_device_goes_with_subsets_and_a_split(table, quick):
-    split = ValidSplit(3)
-    moved = LECClassifier(TinyNet, data_on_device=True, train_split=split, **quick).fit(*table)
-    by_batch = LECClassifier(TinyNet, train_split=split, **quick).fit(*table)
-
-    assert same_training(moved, by_batch)
-    assert moved.history[:, "valid_loss"] == pytest.approx(by_batch.history[:, "valid_loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)
