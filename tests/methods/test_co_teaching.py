@@ -6,29 +6,27 @@ import torch
 from torch import nn
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
+from sklearn_lec.methods import METHODS, Batch
 from tests.helpers import TinyNet, without
-
-ROWS = torch.arange(4)
 
 
 def co_teaching(epoch, *, eps=0.5, T_k=10):
     method = METHODS["co-teaching"](eps=eps, T_k=T_k)
-    method.start(4)
+    method.reset(4, n_classes=2)
     method.epoch = epoch
     return method
 
 
-def test_networks_learn_from_the_rows_that_the_other_one_picks():
+def test_networks_learn_from_the_samples_that_the_other_one_selects():
     losses = torch.tensor([[0.1, 0.2, 8.0, 9.0], [8.0, 0.2, 0.1, 9.0]])
 
-    first, second = co_teaching(10).keep(losses, ROWS)
+    first, second = co_teaching(10).select(Batch([], torch.zeros(4), torch.arange(4), losses=losses)).mask
 
     assert first.tolist() == [False, True, True, False]
     assert second.tolist() == [True, True, False, False]
 
 
-def test_a_step_moves_each_network_by_the_rows_that_the_other_one_picks(table, quick):
+def test_a_step_moves_each_network_by_the_samples_that_the_other_one_selects(table, quick):
     X, y = torch.from_numpy(table[0]), torch.from_numpy(table[1])
     settings = without(quick, "M", "T_w") | {"max_epochs": 1, "batch_size": -1, "lr": 0.1}
     with torch.random.fork_rng():
@@ -47,27 +45,26 @@ def test_a_step_moves_each_network_by_the_rows_that_the_other_one_picks(table, q
             assert torch.allclose(after, before - 0.1 * before.grad, atol=1e-6)
 
 
-def test_the_kept_share_falls_linearly_over_the_first_epochs():
+def test_the_selected_share_falls_linearly_over_the_first_epochs():
     shares = [1 - co_teaching(epoch, eps=0.45).share_left_out for epoch in range(1, 13)]
 
     assert shares == pytest.approx([1 - 0.05 * step for step in range(10)] + [0.55, 0.55])
     assert co_teaching(1, T_k=1).share_left_out == 0.5
 
 
-def test_co_teaching_records_what_both_networks_learned_from(table, quick, monkeypatch):
-    kept = []
+def test_co_teaching_records_what_both_networks_learned_from(table, quick):
+    selected = []
 
     class Watching(METHODS["co-teaching"]):
-        def keep(self, losses, rows):
-            keep = super().keep(losses, rows)
+        def select(self, batch):
+            selection = super().select(batch)
             if self.epoch == 3:
-                kept.extend(rows[keep[0] & keep[1]].tolist())
-            return keep
+                selected.extend(batch.samples[selection.mask.all(dim=0)].tolist())
+            return selection
 
-    monkeypatch.setitem(METHODS, "co-teaching", Watching)
-    clf = LECClassifier(TinyNet, method="co-teaching", eps=0.4, **without(quick, "M", "T_w")).fit(*table)
+    clf = LECClassifier(TinyNet, method=Watching, eps=0.4, **without(quick, "M", "T_w")).fit(*table)
 
-    assert set(np.flatnonzero(clf.clean_mask_)) == set(kept)
+    assert set(np.flatnonzero(clf.clean_mask_)) == set(selected)
 
 
 def test_epochs_in_which_nothing_is_left_out_do_not_count_in_the_score(table, quick):

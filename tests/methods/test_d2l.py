@@ -2,18 +2,17 @@
 
 import math
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
-from sklearn_lec.trainer import NetTrainer
 from skorch.callbacks import Callback
-from skorch.dataset import Dataset as SkorchDataset
 from torch import nn
 from torch.utils.data import TensorDataset
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
+from sklearn_lec.methods import D2L, METHODS, Method
 from sklearn_lec.methods.d2l import is_turning_point, local_intrinsic_dimensionality, weight_of_labels
 from sklearn_lec.modules import MLP
 from tests.helpers import TinyNet, weights, without
@@ -56,7 +55,7 @@ def test_epochs_without_a_lid_are_passed_over():
 
 
 @pytest.mark.parametrize("X", [np.random.RandomState(0).randint(0, 2, (90, 2)), None])
-def test_rows_that_coincide_or_are_not_finite_do_not_decide_the_lid(table, quick, X):
+def test_samples_that_coincide_or_are_not_finite_do_not_decide_the_lid(table, quick, X):
     rows = table[0].copy() if X is None else X.astype(np.float32)
     if X is None:
         rows[3] = math.nan
@@ -90,26 +89,29 @@ def test_the_weight_of_the_labels_is_the_formula_of_the_paper():
 
 
 def test_the_mixed_target_weighs_label_and_prediction():
-    method = METHODS["d2l"](W=12, lid_layer=None)
+    method = METHODS["d2l"](W=12)
     method.label_weight = 0.3
     outputs, labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 1.0, 3.0]]), torch.tensor([1, 2])
 
-    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels)
+    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels, torch.arange(2))
 
     target = torch.tensor([[0.7, 0.3, 0.0], [0.0, 0.0, 1.0]])
     assert torch.allclose(loss, nn.CrossEntropyLoss()(outputs, target))
 
 
-class FakeTrainer:
-    """Serves a made-up series of dimensionalities to D2L, and remembers what it is asked for."""
+class FakeContext:
+    """Serves made-up features to D2L, and remembers what it is asked for."""
 
     last_epoch, n_classes = 10, 3
 
-    def __init__(self):
-        self.restored, self.epoch = None, 0
+    def __init__(self, features):
+        self.restored, self.epoch, self.features = None, 0, features
 
-    def hidden_features(self, n_rows, *, layer):
-        yield torch.rand(30, 2, generator=torch.Generator().manual_seed(self.epoch))
+    def check_head(self, layer):
+        pass
+
+    def hidden_features(self, n_samples, *, layer):
+        yield self.features[self.epoch - 1]
 
     def weights(self):
         return {"weights after": torch.tensor(self.epoch)}
@@ -121,66 +123,67 @@ class FakeTrainer:
         pass
 
 
-def test_at_the_turning_point_the_network_goes_back_to_the_epoch_before(monkeypatch):
-    series = [5.0, 4.0, 3.0, 2.5, 6.0, 7.0]
-    monkeypatch.setattr(
-        "sklearn_lec.methods.d2l.local_intrinsic_dimensionality",
-        lambda features: torch.tensor([series[method.epoch - 1]]),
-    )
-    method, trainer = METHODS["d2l"](W=4, lid_layer=None), FakeTrainer()
-    method.start(3)
+def points_of_dimension(dimension):
+    """Return points whose local intrinsic dimensionality is about `dimension`."""
+    return torch.rand(300, dimension, generator=torch.Generator().manual_seed(dimension))
+
+
+def test_at_the_turning_point_the_network_goes_back_to_the_epoch_before():
+    method, context = METHODS["d2l"](W=4), FakeContext([points_of_dimension(d) for d in (8, 6, 4, 3, 12, 14)])
+    method.reset(3, n_classes=3)
+    method.before_training(context)
     label_weights = []
     for epoch in range(1, 7):
-        trainer.epoch = epoch
+        context.epoch = epoch
         method.begin_epoch()
         label_weights.append(method.label_weight)
-        method.after_epoch(trainer)
+        method.after_epoch(context)
 
-    assert (method.turning_epoch, trainer.restored) == (5, 4)
-    assert label_weights == pytest.approx([1.0] * 5 + [math.exp(-0.5 * 6.0 / 2.5)])
-    assert method.lids == series
+    lids = method.lid_history_
+    assert (method.turning_epoch_, context.restored) == (5, 4)
+    assert label_weights == pytest.approx([1.0] * 5 + [math.exp(-0.5 * lids[4] / lids[3])])
+    assert lids[:4] == sorted(lids[:4], reverse=True)
 
 
-def test_a_network_that_turned_has_the_weights_of_the_epoch_before(table, quick, monkeypatch):
-    series = [5.0, 4.0, 3.0, 9.0]
-    monkeypatch.setattr(METHODS["d2l"], "after_epoch", made_up(series))
+class Replayed(D2L):
+    """D2L on a series of dimensionalities instead of those of the network."""
+
+    def __init__(self, *, W=None, lid_layer=None, series=()):
+        super().__init__(W=W, lid_layer=lid_layer)
+        self.series = series
+
+    def after_epoch(self, context):
+        with patch("sklearn_lec.methods.d2l.local_intrinsic_dimensionality", self._next):
+            super().after_epoch(context)
+
+    def _next(self, features):
+        return torch.tensor([self.series[self.epoch - 1]])
+
+
+def test_a_network_that_turned_has_the_weights_of_the_epoch_before(table, quick):
     states = []
 
     class Record(Callback):
         def on_epoch_end(self, net, **kwargs):
             states.append(weights(net).clone())
 
-    settings = without(quick, "M", "T_w") | {"max_epochs": 4, "W": 3}
-    clf = LECClassifier(MLP, method="d2l", callbacks=[Record()], **settings).fit(*table)
+    method, settings = Replayed(W=3, series=[5.0, 4.0, 3.0, 9.0]), without(quick, "M", "T_w") | {"max_epochs": 4}
+    clf = LECClassifier(MLP, method=method, callbacks=[Record()], **settings).fit(*table)
 
     assert clf.turning_epoch_ == 4
     assert torch.equal(states[3], states[2])
     assert not torch.equal(states[2], states[1])
 
 
-def made_up(series):
-    original = METHODS["d2l"].after_epoch
-
-    def after_epoch(self, trainer):
-        with pytest.MonkeyPatch.context() as patch:
-            lid = series[self.epoch - 1]
-            patch.setattr(
-                "sklearn_lec.methods.d2l.local_intrinsic_dimensionality", lambda features: torch.tensor([lid])
-            )
-            original(self, trainer)
-
-    return after_epoch
-
-
-def test_d2l_goes_on_from_a_saved_state_on_both_sides_of_the_turning_point(table, quick, monkeypatch, tmp_path):
-    monkeypatch.setattr(METHODS["d2l"], "after_epoch", made_up([5.0, 4.0, 3.0, 9.0, 4.0, 5.0, 6.0, 7.0]))
-    settings = without(quick, "M", "T_w", "random_state") | {"W": 3, "iterator_train__shuffle": False}
+def test_d2l_goes_on_from_a_saved_state_on_both_sides_of_the_turning_point(table, quick, tmp_path):
+    method = Replayed(W=3, series=[5.0, 4.0, 3.0, 9.0, 4.0, 5.0, 6.0, 7.0])
+    settings = without(quick, "M", "T_w", "random_state", "max_epochs") | {"iterator_train__shuffle": False}
     settings |= {"callbacks__linear_decay": None, "module__num_classes": 3}
     for first in (3, 5):
-        clf = LECClassifier(TinyNet, method="d2l", max_epochs=first, **without(settings, "max_epochs")).fit(*table)
+        clf = LECClassifier(TinyNet, method=method, max_epochs=first, **settings).fit(*table)
         files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
         clf.save_params(**files)
-        other = LECClassifier(TinyNet, method="d2l", max_epochs=3, **without(settings, "max_epochs")).initialize()
+        other = LECClassifier(TinyNet, method=method, max_epochs=3, **settings).initialize()
         other.load_params(**files)
 
         clf.set_params(max_epochs=3).partial_fit(*table)
@@ -191,17 +194,19 @@ def test_d2l_goes_on_from_a_saved_state_on_both_sides_of_the_turning_point(table
         assert other.lid_history_ == clf.lid_history_
 
 
-def test_features_are_measured_in_evaluation_mode_for_the_rows_asked_for(table, quick):
-    X, y = np.tile(table[0], (20, 1)), np.tile(table[1], 20)
-    clf = LECClassifier(MLP, method="d2l", **without(quick, "M", "T_w")).fit(X, y)
-    trainer = NetTrainer(clf, SkorchDataset(X, y))
+def test_features_are_measured_in_evaluation_mode_for_the_samples_asked_for(table, quick):
+    X, y, measured = np.tile(table[0], (20, 1)), np.tile(table[1], 20), []
 
-    torch.manual_seed(0)
-    first = list(trainer.hidden_features(1280, layer=None))
-    torch.manual_seed(0)
-    second = list(trainer.hidden_features(1280, layer=None))
-    third = list(trainer.hidden_features(1280, layer=None))
+    class Measuring(Method):
+        def after_epoch(self, context):
+            for seed in (0, 0, 1):
+                with torch.random.fork_rng():
+                    torch.manual_seed(seed)
+                    measured.append(list(context.hidden_features(1280, layer=None)))
 
+    LECClassifier(MLP, method=Measuring, **without(quick, "M", "T_w") | {"max_epochs": 1}).fit(X, y)
+
+    first, second, third = measured
     assert [batch.shape for batch in first] == [(128, 256)] * 10
     assert torch.equal(torch.cat(first), torch.cat(second))
     assert not torch.equal(torch.cat(second), torch.cat(third))
@@ -231,9 +236,10 @@ def test_a_layer_can_be_named_for_the_measurement(table, quick):
     assert named.lid_history_ == found.lid_history_ != other.lid_history_
 
 
-def test_the_weight_of_labels_goes_by_all_epochs_of_a_call(table, quick):
-    clf = LECClassifier(TinyNet, method="d2l", **without(quick, "M", "T_w")).fit(*table)
+def test_the_weight_of_labels_goes_by_all_epochs_up_to_the_end_of_the_call(table, quick):
+    method = Replayed(W=2, series=[5.0, 4.0, 9.0, 4.0, 4.0, 4.0])
+    clf = LECClassifier(TinyNet, method=method, **without(quick, "M", "T_w")).fit(*table)
+    assert clf.method_.label_weight == pytest.approx(math.exp(-(3 / 3) * 9 / 4))
 
     clf.partial_fit(*table)
-
-    assert clf.last_epoch_ == 6
+    assert clf.method_.label_weight == pytest.approx(math.exp(-(6 / 6) * 4 / 4))

@@ -17,7 +17,7 @@ from sklearn_lec.noise import AsymmetricNoise
 from tests.helpers import TinyNet, weights, without
 
 
-def test_the_matrix_is_read_off_the_row_at_the_percentile_of_each_class():
+def test_the_matrix_is_read_from_the_sample_at_the_percentile_of_each_class():
     first = np.linspace(0, 1, 101)
     probabilities = np.stack([first, (1 - first) * 0.25, (1 - first) * 0.75], axis=1)
 
@@ -35,7 +35,7 @@ def test_the_corrected_loss_is_that_of_the_matrix_formula():
     method.matrix = C
     outputs, labels = torch.randn(5, 3), torch.tensor([0, 1, 2, 0, 1])
 
-    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels)
+    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels, torch.arange(5))
 
     p = outputs.softmax(dim=1)
     expected = -torch.stack([torch.log((C.T @ p[row])[labels[row]]) for row in range(5)]).mean()
@@ -147,7 +147,7 @@ def test_a_scheduler_counts_in_both_trainings_of_forward(table, quick):
     assert seen == pytest.approx([1e-3, 1e-4, 1e-5] * 2)
 
 
-def test_going_on_does_not_estimate_the_matrix_again_but_other_rows_do(table, quick):
+def test_going_on_does_not_estimate_the_matrix_again_but_other_samples_do(table, quick):
     X, y = table
     trained = []
 
@@ -180,7 +180,7 @@ def test_a_network_that_is_sure_of_itself_still_learns_from_the_corrected_loss()
     method.matrix = torch.eye(2)
     outputs = torch.tensor([[120.0, 0.0]], requires_grad=True)
 
-    method.loss(nn.CrossEntropyLoss(), outputs, torch.tensor([1])).backward()
+    method.loss(nn.CrossEntropyLoss(), outputs, torch.tensor([1]), torch.tensor([0])).backward()
 
     assert outputs.grad.abs().max() > 0.5
 

@@ -7,7 +7,7 @@ import pytest
 from torch import nn
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
+from sklearn_lec.methods import LTEC, METHODS
 from tests.helpers import TinyNet, without
 
 
@@ -43,12 +43,12 @@ def test_defaults_of_a_subclass_are_not_warned_of(table, quick):
 
 def test_a_loaded_state_is_a_copy():
     method, other = METHODS["d2l"](W=4, lid_layer=None), METHODS["d2l"](W=4, lid_layer=None)
-    method.lids = [1.0]
+    method.lid_history_ = [1.0]
     other.load_state_dict(method.state_dict())
 
-    other.lids.append(2.0)
+    other.lid_history_.append(2.0)
 
-    assert method.lids == [1.0]
+    assert method.lid_history_ == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,9 @@ def test_bad_parameters_are_refused_before_training(table, quick, parameters, er
         ("ltec", {"M": 3, "T_w": 2}, []),
         ("standard", {"eps": 0.6}, []),
         ("standard", {"M": 3, "percentile": 100}, ["M=3", "percentile=100"]),
+        (LTEC(M=2), {"M": 3, "T_k": 5}, ["M=3", "T_k=5"]),
+        (LTEC(M=2), {"T_w": 2}, []),
+        (LTEC(eps=0.1), {"eps": 0.3}, ["eps=0.3"]),
         ("co-teaching", {"T_k": 5}, []),
         ("co-teaching", {"T_w": 2}, ["T_w=2"]),
         ("self-training", {"M": 3, "T_w": 2}, ["M=3"]),
