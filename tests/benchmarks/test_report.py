@@ -336,10 +336,10 @@ def test_the_page_of_the_project_shows_the_records_of_the_project(tmp_path, monk
     assert page == (committed / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_shows_table_2_of_the_records():
+def test_the_page_on_the_paper_shows_table_2_of_the_records():
     root, scale, experiment = Path(__file__).parents[2], load_scale("cpu"), EXPERIMENTS["table2"]
     results = Results(scale, read_records(root / "benchmarks" / "results"))
-    lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+    lines = (root / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
     kinds = {"sym": "any other class", "asym": "the next class"}
 
     for row in experiment.rows_at(scale):

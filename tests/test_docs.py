@@ -1,0 +1,118 @@
+"""The code in the README, in docs/ and in CONTRIBUTING.md runs as it stands, and says what it claims."""
+
+import re
+import textwrap
+from functools import partialmethod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
+from benchmarks.report import write_report
+from benchmarks.running import run
+from benchmarks.scales import load_scale
+from sklearn_lec import LECClassifier
+from sklearn_lec.methods import METHODS
+from sklearn_lec.modules import Conv9
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def code_blocks(text):
+    """Return the Python blocks of a page, without the indentation of a list that they may be in."""
+    return [textwrap.dedent(block) for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)]
+
+
+class NarrowConv9(Conv9):
+    """Conv9 at a width that a CPU trains in a moment."""
+
+    __init__ = partialmethod(Conv9.__init__, width=1 / 64)
+
+
+@pytest.fixture
+def small_cifar10(monkeypatch):
+    """The lines of the README on CIFAR-10, on 50 images, with a narrow network and for two epochs."""
+    X = np.random.RandomState(0).normal(size=(50, 3, 32, 32)).astype(np.float32)
+    y = np.arange(50) % 5
+    monkeypatch.setattr(
+        "sklearn_lec.datasets.fetch_cifar10", lambda return_X_y: (X, y) if return_X_y else Bunch(data=X, target=y)
+    )
+    monkeypatch.setattr("sklearn_lec.modules.Conv9", NarrowConv9)
+    monkeypatch.setitem(LECClassifier.__init__.__kwdefaults__, "max_epochs", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_of_the_readme_runs_as_it_stands(small_cifar10, monkeypatch):
+    ten_lines, images, noise = code_blocks(README)
+    names = {}
+    with monkeypatch.context() as whole:
+        whole.setitem(LECClassifier.__init__.__kwdefaults__, "max_epochs", 200)
+        exec(ten_lines, names)
+    clf, X_test, y_test = (names[name] for name in ("clf", "X_test", "y_test"))
+    assert clf.score(X_test, y_test) == pytest.approx(0.97, abs=0.015)
+    standard = LECClassifier(method="standard", max_epochs=60, verbose=0, random_state=0)
+    standard.fit(names["X_train"], names["y_noisy"])
+    assert standard.score(X_test, y_test) == pytest.approx(0.86, abs=0.02)
+
+    exec(images, names)
+    assert names["clf"].module_.body[1].in_channels == 3
+    assert names["clf"].clean_mask_.shape == (50,)
+
+    exec(noise, names)
+    assert names["noisy"].estimator.max_epochs == 40
+
+
+def test_links_of_the_pages_lead_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in pages:
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_method_of_the_docs_is_fifteen_lines_and_does_what_the_page_says(capsys):
+    in_notebook, use = code_blocks((ROOT / "docs" / "methods.md").read_text(encoding="utf-8"))
+    names = {}
+
+    exec(in_notebook, names)
+    exec(use, names)
+
+    lines = in_notebook[in_notebook.index("class ") :].strip().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 15
+    assert float(capsys.readouterr().out) > 0.95
+
+
+def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):
+    (recipe,) = code_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    names = {}
+    exec(recipe, names)
+    monkeypatch.setitem(METHODS, "majority-vote", names["MajorityVote"])
+    columns = (Column.of("standard"), Column.of("majority-vote"))
+    table = Experiment("tableOwn", "A table of our own", (Row("digits", "sym-20"),), columns)
+    monkeypatch.setitem(EXPERIMENTS, table.name, table)
+
+    assert run([table], load_scale("smoke"), out=tmp_path) == []
+
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    assert "| data | noise | Standard | Majority vote |" in page
+
+
+def test_the_digits_table_of_the_readme_is_that_of_the_records():
+    lines = (ROOT / "benchmarks" / "digits.md").read_text(encoding="utf-8").splitlines()
+    finals = {}
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 6:
+            finals[cells[0], cells[1]] = cells[2].split(" ")[0]
+    table = README[README.index("| wrong labels | standard") :].split("\n\n")[0].splitlines()
+    methods = [cell.strip() for cell in table[0].strip("|").split("|")][1:]
+    kinds = {"any other class": "sym", "the next class": "asym"}
+
+    assert set(methods) == set(METHODS)
+    for line in table[2:]:
+        name, *shown = [cell.strip().strip("*") for cell in line.strip("|").split("|")]
+        share, kind = re.match(r"(\d+) %, (.*)", name).groups()
+        assert shown == [finals[f"{kinds[kind]}-{share}", method] for method in methods]
