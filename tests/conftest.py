@@ -17,7 +17,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture
 def table():
-    """90 rows of 4 features in 3 classes that a tiny network can tell apart, every tenth label wrong."""
+    """90 samples of 4 features in 3 classes that a tiny network can tell apart, every tenth label wrong."""
     rng = np.random.RandomState(0)
     y = np.arange(90) % 3
     X = (rng.normal(size=(90, 4)) + 3 * np.eye(3, 4)[y]).astype(np.float32)

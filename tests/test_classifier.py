@@ -1,4 +1,4 @@
-"""LECClassifier as an estimator: data of every kind, labels of every kind, rows that line up, repeatable fits."""
+"""LECClassifier as an estimator: data and labels of every kind, masks that fit the samples, repeatable fits."""
 
 import random
 from functools import partial
@@ -26,8 +26,8 @@ from sklearn_lec.modules import Conv9
 from tests.helpers import TinyNet, weights
 
 
-class PairsOfRows(Dataset):
-    """A data set of the user's own, one row at a time."""
+class OneByOne(Dataset):
+    """A data set of the user's own, one sample at a time."""
 
     def __init__(self, X, y):
         self.X, self.y = X, y
@@ -35,8 +35,8 @@ class PairsOfRows(Dataset):
     def __len__(self):
         return len(self.X)
 
-    def __getitem__(self, row):
-        return self.X[row], self.y[row]
+    def __getitem__(self, index):
+        return self.X[index], self.y[index]
 
 
 class TwoInputs(nn.Module):
@@ -58,9 +58,9 @@ def as_given(X, y, kind):
         "list": (X.tolist(), y.tolist()),
         "tensor": (torch.from_numpy(X), torch.from_numpy(y)),
         "frame": (pd.DataFrame(X, columns=list("abcd")), pd.Series(y)),
-        "dataset": (PairsOfRows(X, y), None),
+        "dataset": (OneByOne(X, y), None),
         "tensor dataset": (TensorDataset(torch.from_numpy(X), torch.from_numpy(y)), None),
-        "subset": (Subset(PairsOfRows(X[::-1].copy(), y[::-1].copy()), range(len(X) - 1, -1, -1)), None),
+        "subset": (Subset(OneByOne(X[::-1].copy(), y[::-1].copy()), range(len(X) - 1, -1, -1)), None),
     }[kind]
 
 
@@ -121,16 +121,6 @@ def test_conv9_finds_channels_and_classes_in_the_data(shape):
     assert clf.predict_proba(X).shape == (12, 3)
 
 
-def test_the_line_of_the_readme_works_as_it_stands():
-    X, y = np.random.RandomState(0).rand(4, 1, 28, 28), [0, 1, 0, 1]
-    clf = LECClassifier(module=Conv9, method="ltec", eps=0.2)
-    clf.set_params(max_epochs=1, T_w=0, verbose=0)
-
-    clf.fit(X, y)
-
-    assert clf.module_.head.weight.shape == (2, 128)
-
-
 def test_arguments_that_the_user_set_are_not_overwritten(table, quick):
     clf = LECClassifier(TinyNet, classes=[0, 1, 2, 3], module__num_classes=4, **quick).fit(*table)
 
@@ -169,17 +159,17 @@ def test_boolean_labels_come_back_from_predict(table, quick):
     assert clf.predict(X).dtype == bool
 
 
-def test_words_as_labels_of_a_dataset(table, quick):
+def test_a_dataset_may_have_words_as_labels(table, quick):
     X, y = table
     words = np.array(["ant", "bee", "cat"])[y].tolist()
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(PairsOfRows(X, words))
+    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(OneByOne(X, words))
 
-    assert set(clf.predict(PairsOfRows(X, words))) <= {"ant", "bee", "cat"}
+    assert set(clf.predict(OneByOne(X, words))) <= {"ant", "bee", "cat"}
 
 
-def marked_rows(X, method="ltec", **kwargs):
-    """Train with a network that finds only rows 0 and 1 of the user's X hard to learn."""
+def with_two_wrong_labels(X, method="ltec", **kwargs):
+    """Return a net and data in which only samples 0 and 1 are hard to learn."""
     y = np.arange(len(X)) % 2
     X = X.copy()
     X[:, 0] = 20.0 * y - 10.0
@@ -190,20 +180,20 @@ def marked_rows(X, method="ltec", **kwargs):
 
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m]().selects_samples])
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_masks_line_up_with_the_rows_that_the_user_passed(method, num_workers):
+def test_masks_line_up_with_the_samples_that_the_user_passed(method, num_workers):
     rng = np.random.RandomState(0)
-    clf, X, y = marked_rows(rng.normal(size=(40, 3)).astype(np.float32), method)
+    clf, X, y = with_two_wrong_labels(rng.normal(size=(40, 3)).astype(np.float32), method)
     if num_workers:
         clf.set_params(iterator_train__num_workers=num_workers, max_epochs=5)
 
-    clf.fit(PairsOfRows(X, y) if num_workers else X, None if num_workers else y)
+    clf.fit(OneByOne(X, y) if num_workers else X, None if num_workers else y)
 
     assert not clf.clean_mask_[:2].any()
     assert (clf.clean_score_[:2] < np.median(clf.clean_score_)).all()
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rows_held_out_are_false_in_the_mask_and_nan_in_the_score(table, quick, method):
+def test_samples_held_out_are_false_in_the_mask_and_nan_in_the_score(table, quick, method):
     X, y = table
     held_out = np.zeros(90, dtype=bool)
 
@@ -222,9 +212,9 @@ def test_rows_held_out_are_false_in_the_mask_and_nan_in_the_score(table, quick, 
 
 def test_masks_line_up_through_a_split_of_a_subset():
     rng = np.random.RandomState(0)
-    clf, X, y = marked_rows(rng.normal(size=(40, 3)).astype(np.float32))
+    clf, X, y = with_two_wrong_labels(rng.normal(size=(40, 3)).astype(np.float32))
     shuffled = rng.permutation(40)
-    dataset = Subset(PairsOfRows(X[shuffled], y[shuffled]), np.argsort(shuffled).tolist())
+    dataset = Subset(OneByOne(X[shuffled], y[shuffled]), np.argsort(shuffled).tolist())
 
     clf.set_params(train_split=ValidSplit(5)).fit(dataset)
 
@@ -232,7 +222,7 @@ def test_masks_line_up_through_a_split_of_a_subset():
     assert clf.clean_mask_.sum() > 10
 
 
-def test_a_validation_set_of_its_own_leaves_every_row_for_training(table, quick):
+def test_a_validation_set_of_its_own_leaves_every_sample_for_training(table, quick):
     X, y = table
 
     clf = LECClassifier(TinyNet, **quick, train_split=predefined_split(TensorDataset(torch.ones(5, 4), torch.ones(5))))
@@ -241,29 +231,23 @@ def test_a_validation_set_of_its_own_leaves_every_row_for_training(table, quick)
 
 
 def test_clean_mask_is_what_the_last_epoch_trained_on(table, quick):
-    kept = []
+    masks = []
 
     class RecordMasks(Callback):
         def on_epoch_end(self, net, **kwargs):
-            kept.append(net.clean_mask_)
+            masks.append(net.clean_mask_)
 
     clf = LECClassifier(TinyNet, eps=0.4, **quick, callbacks=[RecordMasks()]).fit(*table)
 
-    assert np.array_equal(clf.clean_mask_, kept[-1])
-    assert kept[0].all()
-    assert np.allclose(clf.clean_score_, (kept[1].astype(float) + kept[2]) / 2)
-    assert clf.history[:, "n_selected"] == [mask.sum() for mask in kept]
+    assert np.array_equal(clf.clean_mask_, masks[-1])
+    assert masks[0].all()
+    assert np.allclose(clf.clean_score_, (masks[1].astype(float) + masks[2]) / 2)
+    assert clf.history[:, "n_selected"] == [mask.sum() for mask in masks]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_random_state_repeats_a_fit_bit_for_bit_and_leaves_the_global_state_alone(table, quick, method):
-    torch.manual_seed(1)
-    np.random.seed(1)
-    random.seed(1)
-    before = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
-
+def test_random_state_repeats_a_fit_bit_for_bit(table, quick, method):
     first = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
-    after = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
     torch.rand(7)
     second = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
     third = second.fit(*table)
@@ -271,9 +255,17 @@ def test_random_state_repeats_a_fit_bit_for_bit_and_leaves_the_global_state_alon
     assert torch.equal(weights(first), weights(second))
     assert torch.equal(weights(first), weights(third))
     assert np.array_equal(first.clean_score_, second.clean_score_)
-    assert torch.equal(before[0], after[0])
-    assert np.array_equal(before[1], after[1])
-    assert before[2] == after[2]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fit_with_random_state_leaves_the_global_random_state_alone(table, quick, method):
+    before = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
+
+    LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])
+    assert random.getstate() == before[2]
 
 
 def test_without_random_state_the_seed_of_torch_counts(table, quick):
@@ -286,7 +278,7 @@ def test_without_random_state_the_seed_of_torch_counts(table, quick):
     assert torch.equal(weights(first), weights(second))
 
 
-def test_partial_fit_goes_on_with_the_random_numbers_and_the_streaks(table, quick):
+def test_partial_fit_goes_on_where_fit_ended(table, quick):
     whole = LECClassifier(eps=0.2, **quick | {"max_epochs": 4}, callbacks__linear_decay=None).fit(*table)
     parts = LECClassifier(eps=0.2, **quick | {"max_epochs": 2}, callbacks__linear_decay=None).fit(*table)
 
@@ -297,7 +289,7 @@ def test_partial_fit_goes_on_with_the_random_numbers_and_the_streaks(table, quic
     assert len(parts.history) == 4
 
 
-def test_partial_fit_on_other_rows_forgets_the_old_ones(table, quick):
+def test_partial_fit_on_other_samples_forgets_the_old_ones(table, quick):
     X, y = table
     clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(X, y)
 
@@ -340,7 +332,7 @@ def test_labels_passed_beside_a_dataset_take_the_place_of_its_own(table, quick):
     X, y = table
     expected = LECClassifier(TinyNet, eps=0.2, **quick).fit(X, 2 - y)
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(PairsOfRows(X, y), 2 - y)
+    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(OneByOne(X, y), 2 - y)
 
     assert torch.equal(weights(clf), weights(expected))
 

@@ -9,11 +9,11 @@ from sklearn_lec.noise import AsymmetricNoise, NoisyLabelClassifier, SymmetricNo
 from sklearn_lec.preprocessing import ZCAWhitening
 
 TRAINING = {"lr": 0.01, "max_epochs": 20, "random_state": 0, "verbose": 0}
-# MatrixNoise and OpenSetNoise cannot be made without a matrix or rows that fit the data, which the checks vary;
+# MatrixNoise and OpenSetNoise cannot be made without a matrix or samples that fit the data, which the checks vary;
 # SemanticNoise and NoiseSampler claim to be neither transformers nor predictors.
 EXPECTED_FAILURES = {
     "check_no_attributes_set_in_init": "skorch's constructor sets history_, initialized_ and virtual_params_",
-    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is in one mini-batch, two rows are in two",
+    "check_sample_weight_equivalence_on_dense_data": "a sample of weight 2 is in one mini-batch, two are in two",
 }
 
 

@@ -33,7 +33,7 @@ every_method = pytest.mark.parametrize("method", METHODS)
 
 
 @every_method
-def test_scoring_on_training_and_validation_rows(table, quick, method):
+def test_epoch_scoring_works_on_training_and_on_validation_samples(table, quick, method):
     callbacks = [
         EpochScoring("accuracy", name="train_acc", on_train=True, lower_is_better=False),
         EpochScoring("neg_log_loss", name="valid_log_loss", lower_is_better=False),
@@ -97,7 +97,7 @@ def test_a_training_goes_on_from_saved_parameters_with_the_same_record(table, qu
     assert other.history[:, "n_selected"] == clf.history[:, "n_selected"]
 
 
-def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_warming_up(table, quick, tmp_path):
+def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_the_warm_up(table, quick, tmp_path):
     settings = quick | {"T_w": 2, "max_epochs": 4}
     LECClassifier(TinyNet, eps=0.4, **settings, callbacks=[Checkpoint(monitor=None, dirname=tmp_path)]).fit(*table)
     checkpoint = Checkpoint(monitor=None, dirname=tmp_path)
@@ -108,7 +108,7 @@ def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_warming_u
     assert max(clf.history[4:, "n_selected"]) < 90
 
 
-def test_a_net_pickled_during_training_is_complete_and_does_not_carry_the_data(table, quick, tmp_path):
+def test_a_net_pickled_during_training_is_complete_without_the_data(table, quick, tmp_path):
     X, y = table
     wide = np.hstack([X, np.zeros((90, 3000), dtype=np.float32)])
     checkpoint = Checkpoint(monitor=None, dirname=tmp_path, f_pickle="net.pkl")
@@ -169,7 +169,7 @@ def test_pickle_does_not_carry_the_training_data(quick):
 
 
 @every_method
-def test_early_stopping_and_gradient_clipping(table, quick, method):
+def test_early_stopping_ends_a_training_with_clipped_gradients(table, quick, method):
     callbacks = [EarlyStopping(monitor="valid_loss", patience=2, threshold=10.0), GradientNormClipping(0.1)]
     quick["max_epochs"] = 50
 
@@ -226,7 +226,7 @@ def test_param_groups_are_found_by_name_in_every_network(table, quick):
     assert [len(group["params"]) for group in clf.optimizer_.param_groups] == [2 * 2, 2 * 8]
 
 
-def test_param_groups_of_a_module_that_has_networks_of_its_own(table, quick):
+def test_param_groups_of_a_module_with_networks_of_its_own_go_by_its_names(table, quick):
     class Tower(TinyNet):
         def __init__(self, in_features, num_classes):
             super().__init__(in_features, num_classes)
@@ -251,7 +251,7 @@ def test_clone_is_unfitted_and_equal_in_parameters(table, quick, method):
     assert not hasattr(copy, "clean_mask_")
 
 
-def test_grid_search_over_the_parameters_of_the_paper(table, quick):
+def test_a_grid_search_scores_all_parameters_of_the_paper(table, quick):
     grid = {"M": [1, 3], "T_w": [1, 2], "method": ["ltec", "lnec"], "eps": [0.1, 0.2]}
     quick["max_epochs"] = 4
 
@@ -290,7 +290,7 @@ def test_label_quality_is_written_into_the_history(table, quick):
     assert clf.history[-1, "label_recall"] == pytest.approx(clf.clean_mask_[right].mean())
 
 
-def test_the_filter_is_not_cut_off_by_skorchs_accelerate_mixin(table, quick):
+def test_skorchs_accelerate_mixin_selects_the_same_samples(table, quick):
     class AcceleratedClassifier(AccelerateMixin, LECClassifier):
         pass
 
@@ -303,7 +303,7 @@ def test_the_filter_is_not_cut_off_by_skorchs_accelerate_mixin(table, quick):
 
 
 @every_method
-def test_a_compiled_network_is_trained_with_the_same_filter(table, quick, method):
+def test_a_compiled_network_selects_the_same_samples(table, quick, method):
     clf = LECClassifier(TinyNet, method=method, eps=0.4, compile=True, compile__backend="eager", **quick).fit(*table)
     expected = LECClassifier(TinyNet, method=method, eps=0.4, **quick).fit(*table)
 

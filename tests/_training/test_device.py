@@ -8,7 +8,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec._training.device import fastest_device
 
 
-def test_auto_is_resolved_for_skorch_and_kept_for_the_user():
+def test_auto_is_resolved_for_skorch_and_stays_the_parameter():
     clf = LECClassifier()
 
     assert clf.device == fastest_device()
@@ -35,7 +35,7 @@ def test_auto_survives_pickle_and_loading_of_parameters(table, quick, tmp_path):
     assert copy.device == fastest_device()
 
 
-def test_a_device_that_was_named_stays(table, quick):
+def test_a_device_that_was_named_survives_pickle(table, quick):
     clf = pickle.loads(pickle.dumps(LECClassifier(**quick).fit(*table)))
 
     assert clf.get_params()["device"] == "cpu"

@@ -1,4 +1,4 @@
-"""A training that survives anything: resumed runs end bit for bit as if they had never been interrupted."""
+"""Trainings that go on after an interruption: they end bit for bit as if they had never been interrupted."""
 
 import hashlib
 import io
@@ -58,8 +58,8 @@ def interrupted(table, folder, *, epochs=(2, 5), callbacks=(), **parameters):
 
 
 def history_of(net):
-    rows = [{name: value for name, value in row.items() if name != "dur"} for row in net.history]
-    return json.dumps(rows, default=lambda number: number.item())
+    epochs = [{name: value for name, value in epoch.items() if name != "dur"} for epoch in net.history]
+    return json.dumps(epochs, default=lambda number: number.item())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -107,7 +107,7 @@ def test_a_split_that_cannot_be_drawn_again_is_refused(table, tmp_path):
     def split(dataset, y=None, **kwargs):
         return torch.utils.data.Subset(dataset, rng.permutation(90)[:60].tolist()), None
 
-    with pytest.raises(ValueError, match="train_split holds out other rows"):
+    with pytest.raises(ValueError, match="train_split holds out other samples"):
         interrupted(table, tmp_path, **settings(train_split=split))
 
 
@@ -126,7 +126,7 @@ def test_generators_of_the_users_own_are_resumed(table, tmp_path, name):
     assert torch.equal(weights(resumed), weights(expected))
 
 
-def test_frozen_layers_stay_frozen(table, tmp_path):
+def test_frozen_layers_stay_frozen_after_resuming(table, tmp_path):
     expected = LECClassifier(**settings(), callbacks=[Freezer("body.1.*", at=2)]).fit(*table)
 
     resumed = interrupted(table, tmp_path, callbacks=[Freezer("body.1.*", at=2)], epochs=(4,), **settings())
@@ -150,7 +150,7 @@ def test_arrays_in_the_history_and_in_callbacks_are_resumed(table, tmp_path):
     assert resumed.history[-1, "seen"].dtype == np.uint8
 
 
-def test_what_cannot_be_saved_is_said_in_the_first_epoch(table, tmp_path):
+def test_what_cannot_be_saved_is_named_in_the_first_epoch(table, tmp_path):
     class Strange(Callback):
         def on_epoch_end(self, net, **kwargs):
             net.history.record("strange", object())
@@ -229,7 +229,7 @@ def test_a_finished_run_is_taken_as_it_is(table, tmp_path):
     assert np.array_equal(second.predict(table[0]), first.predict(table[0]))
 
 
-def test_only_the_last_two_checkpoints_are_kept(table, tmp_path):
+def test_only_the_last_two_checkpoints_stay_in_the_folder(table, tmp_path):
     LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
 
     assert [file.name for file in sorted(tmp_path.iterdir())] == ["epoch-000006.ckpt", "epoch-000007.ckpt"]
@@ -352,7 +352,8 @@ for method in METHODS:
 """
 
 
-def test_a_process_killed_twenty_times_ends_as_one_that_was_left_in_peace(tmp_path):
+@pytest.mark.slow
+def test_a_process_killed_twenty_times_ends_as_one_that_was_never_killed(tmp_path):
     def start(folder):
         folder.mkdir(exist_ok=True)
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -360,14 +361,14 @@ def test_a_process_killed_twenty_times_ends_as_one_that_was_left_in_peace(tmp_pa
             [sys.executable, "-c", TRAINING, str(folder)], env=environment, stdout=subprocess.DEVNULL
         )
 
-    peaceful = start(tmp_path / "peace")
+    never_killed = start(tmp_path / "never")
     rng, n_kills = random.Random(0), 0
     try:
         while n_kills < 22:
-            process = start(tmp_path / "war")
-            checkpoints = set((tmp_path / "war").rglob("*.ckpt"))
+            process = start(tmp_path / "killed")
+            checkpoints = set((tmp_path / "killed").rglob("*.ckpt"))
             # Every fifth time at a moment that has nothing to do with checkpoints.
-            while n_kills % 5 and process.poll() is None and set((tmp_path / "war").rglob("*.ckpt")) == checkpoints:
+            while n_kills % 5 and process.poll() is None and set((tmp_path / "killed").rglob("*.ckpt")) == checkpoints:
                 time.sleep(0.01)
             time.sleep(rng.uniform(0, 0.1) if n_kills % 5 else rng.uniform(0, 4))
             if process.poll() is not None:
@@ -375,12 +376,12 @@ def test_a_process_killed_twenty_times_ends_as_one_that_was_left_in_peace(tmp_pa
             process.send_signal(signal.SIGKILL)
             process.wait()
             n_kills += 1
-        assert start(tmp_path / "war").wait(timeout=200) == 0
-        assert peaceful.wait(timeout=200) == 0
+        assert start(tmp_path / "killed").wait(timeout=200) == 0
+        assert never_killed.wait(timeout=200) == 0
     finally:
-        peaceful.kill()
+        never_killed.kill()
     assert n_kills >= 20
 
     for method in METHODS:
-        left, right = (torch.load(tmp_path / name / f"{method}.result") for name in ("peace", "war"))
+        left, right = (torch.load(tmp_path / name / f"{method}.result") for name in ("never", "killed"))
         assert all(torch.equal(a, b) for a, b in zip(left, right, strict=True))

@@ -12,17 +12,25 @@ def draw():
     return torch.rand(1).item(), np.random.rand(), random.random()
 
 
-def test_a_stream_gives_the_same_numbers_again_and_leaves_the_global_state_alone():
-    before = torch.get_rng_state()
+def test_a_stream_gives_the_same_numbers_again():
     with RandomStream(5).active():
         first = draw()
-    after = torch.get_rng_state()
     draw()
     with RandomStream(5).active():
         second = draw()
 
     assert first == second
-    assert torch.equal(before, after)
+
+
+def test_a_stream_leaves_the_global_state_alone():
+    before = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
+
+    with RandomStream(5).active():
+        draw()
+
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])
+    assert random.getstate() == before[2]
 
 
 def test_a_second_block_goes_on_where_the_first_one_ended():
@@ -63,7 +71,7 @@ def test_a_copy_made_inside_a_block_goes_on_from_there():
         assert draw() == expected
 
 
-def test_numpys_global_generator_is_taken_as_one():
+def test_numpys_global_generator_gives_another_seed_each_time():
     np.random.seed(3)
 
     with RandomStream(np.random).active():

@@ -1,4 +1,4 @@
-"""The filtering step inside a real training: what is learned from, and what is left as it was."""
+"""Whole trainings: which samples are learned from, and what is left as it was."""
 
 import copy
 import math
@@ -34,6 +34,12 @@ def plain_skorch(X, y, *, max_epochs, batch_size, module, **kwargs):
     ).fit(X, y.astype(np.int64))
 
 
+def with_sample_7(value, table):
+    X = torch.tensor(table[0])
+    X[7] = value
+    return TensorDataset(X, torch.from_numpy(table[1]))
+
+
 @pytest.mark.parametrize("module", [TinyNet, MLP])
 def test_standard_ends_with_the_weights_of_plain_skorch(table, quick, module):
     X, y = table
@@ -61,7 +67,7 @@ def test_without_noise_to_expect_the_weights_are_those_of_standard(table, quick,
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_without_noise_to_expect_every_row_is_kept(table, quick, method):
+def test_without_noise_to_expect_every_sample_is_selected(table, quick, method):
     clf = LECClassifier(method=method, eps=0, **quick).fit(*table)
 
     assert clf.clean_mask_.all()
@@ -81,12 +87,12 @@ def test_lnec_with_one_optimizer_equals_separately_trained_networks(table, quick
     for epoch in (1, 2, 3):
         for X_batch, y_batch in zip(torch.tensor(X).split(16), torch.tensor(y).split(16), strict=True):
             losses = [nn.functional.cross_entropy(network(X_batch), y_batch, reduction="none") for network in networks]
-            kept = set(range(len(y_batch)))
+            selected = set(range(len(y_batch)))
             for loss in losses if epoch > quick["T_w"] else []:
-                kept &= set(loss.argsort(stable=True)[: math.floor(0.8 * len(y_batch))].tolist())
+                selected &= set(loss.argsort(stable=True)[: math.floor(0.8 * len(y_batch))].tolist())
             for loss, optimizer in zip(losses, optimizers, strict=True):
                 optimizer.zero_grad()
-                loss[sorted(kept)].mean().backward()
+                loss[sorted(selected)].mean().backward()
                 optimizer.step()
 
     for ours, theirs in zip(clf.module_.networks, networks, strict=True):
@@ -107,24 +113,25 @@ def test_ltec_trains_on_what_algorithm_a3_says_written_with_sets(table, quick, M
     P = {}
     for t in range(1, 7):
         P[t], trained_on = set(), set()
-        for rows in torch.arange(90).split(16):
-            loss = nn.functional.cross_entropy(network(torch.tensor(X[rows])), torch.tensor(y[rows]), reduction="none")
-            S = set(rows[loss.argsort(stable=True)[: math.floor(0.7 * len(rows))]].tolist())
+        for batch in torch.arange(90).split(16):
+            outputs, labels = network(torch.tensor(X[batch])), torch.tensor(y[batch])
+            loss = nn.functional.cross_entropy(outputs, labels, reduction="none")
+            S = set(batch[loss.argsort(stable=True)[: math.floor(0.7 * len(batch))]].tolist())
             P[t] |= S
-            B = set(rows.tolist())
+            B = set(batch.tolist())
             if t > quick["T_w"]:
                 B = S.intersection(*(P[s] for s in range(int(max(1, t - (M - 1))), t)))
             trained_on |= B
             if B:
                 optimizer.zero_grad()
-                loss[[row in B for row in rows.tolist()]].mean().backward()
+                loss[[sample in B for sample in batch.tolist()]].mean().backward()
                 optimizer.step()
 
     assert set(np.flatnonzero(clf.clean_mask_)) == trained_on
     assert torch.allclose(weights(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
 
 
-def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
+def test_ltec_full_runs_its_epoch_over_the_selected_samples_alone(table, quick):
     X, y = table
     seen = []
 
@@ -135,13 +142,13 @@ def test_ltec_full_runs_its_epoch_over_the_kept_rows_alone(table, quick):
 
     clf = Recording(method="ltec-full", eps=0.3, **quick | {"max_epochs": 4}).fit(X, y)
 
-    last = [rows for epoch, rows in seen if epoch == 4]
+    last = [samples for epoch, samples in seen if epoch == 4]
     assert set.union(*last) == set(np.flatnonzero(clf.clean_mask_))
-    assert [len(rows) for rows in last[:-1]] == [16] * (len(last) - 1)
+    assert [len(samples) for samples in last[:-1]] == [16] * (len(last) - 1)
     assert 0 < clf.clean_mask_.sum() <= 63
 
 
-def test_ltec_full_is_not_misled_by_rows_that_are_sorted_by_class(noisy_digits):
+def test_ltec_full_is_not_misled_by_samples_that_are_sorted_by_class(noisy_digits):
     X, y_true, y_noisy, _, _ = noisy_digits
     order = np.argsort(y_true, kind="stable")
     settings = {"eps": 0.6, "max_epochs": 40, "verbose": 0, "random_state": 0}
@@ -156,12 +163,8 @@ def test_a_criterion_that_only_gives_means_skips_a_batch_that_is_not_finite(tabl
         def forward(self, outputs, labels):
             return nn.functional.cross_entropy(outputs, labels)
 
-    X, y = table[0].copy(), table[1]
-    X[7] = math.nan
-    dataset = TensorDataset(torch.from_numpy(X), torch.from_numpy(y))
-
     with pytest.warns(UserWarning, match="NaN or infinite"):
-        clf = LECClassifier(TinyNet, method="standard", criterion=MeanOnly, **quick).fit(dataset)
+        clf = LECClassifier(TinyNet, method="standard", criterion=MeanOnly, **quick).fit(with_sample_7(math.nan, table))
 
     assert weights(clf).isfinite().all()
     assert clf.clean_mask_.sum() == 89
@@ -190,25 +193,25 @@ def test_ltec_full_trains_on_what_algorithm_a4_says_written_with_sets(table, qui
         D = set(training)
         if t > quick["T_w"]:
             D = set.intersection(*(P[s] for s in range(int(max(2, t - (M - 1))), t + 1)))
-        for rows in torch.tensor([row for row in training if row in D]).split(16):
+        for batch in torch.tensor([sample for sample in training if sample in D]).split(16):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(network(X[rows]), y[rows]).backward()
+            nn.functional.cross_entropy(network(X[batch]), y[batch]).backward()
             optimizer.step()
 
     assert set(np.flatnonzero(clf.clean_mask_)) == D
     assert torch.allclose(weights(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-6)
 
 
-def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_row(table, quick):
+def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_sample(table, quick):
     class Flickering(Dataset):
         epoch = 0
 
         def __len__(self):
             return 90
 
-        def __getitem__(self, row):
-            x = table[0][row]
-            return (np.full_like(x, np.nan) if row == 4 and self.epoch == 3 else x), table[1][row]
+        def __getitem__(self, index):
+            x = table[0][index]
+            return (np.full_like(x, np.nan) if index == 4 and self.epoch == 3 else x), table[1][index]
 
     dataset = Flickering()
 
@@ -216,7 +219,7 @@ def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_row(table, quick):
         def on_epoch_begin(self, net, **kwargs):
             dataset.epoch = len(net.history)
 
-    # eps = 0.02 of 90 rows in one batch leaves out one row: that with the largest loss.
+    # eps = 0.02 of 90 samples in one batch leaves out two: those with the largest losses.
     settings = quick | {"M": 4, "max_epochs": 6, "batch_size": 90, "callbacks": [Flick()]}
     with pytest.warns(UserWarning, match="NaN or infinite in epoch 3, at sample.s. 4 of X"):
         clf = LECClassifier(TinyNet, eps=0.02, **settings).fit(dataset)
@@ -225,7 +228,7 @@ def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_row(table, quick):
     assert not clf.clean_mask_[4]
 
 
-def test_an_epoch_that_kept_nothing_does_not_leak_into_the_next_fit(table, quick):
+def test_an_epoch_that_selected_nothing_does_not_leak_into_the_next_fit(table, quick):
     clf = LECClassifier(TinyNet, method="ltec-full", eps=0.995, **quick)
     with pytest.warns(UserWarning, match="no sample was selected"):
         clf.fit(*table)
@@ -235,10 +238,10 @@ def test_an_epoch_that_kept_nothing_does_not_leak_into_the_next_fit(table, quick
     assert clf.clean_mask_.all()
 
 
-@pytest.mark.parametrize("n_rows", [20, 90])
-def test_ltec_full_learns_even_if_the_kept_rows_do_not_fill_a_batch(table, quick, n_rows):
-    X, y = table[0][:n_rows], table[1][:n_rows]
-    settings = quick | {"batch_size": n_rows - 2, "iterator_train__drop_last": True}
+@pytest.mark.parametrize("n_samples", [20, 90])
+def test_ltec_full_learns_even_if_the_selected_samples_do_not_fill_a_batch(table, quick, n_samples):
+    X, y = table[0][:n_samples], table[1][:n_samples]
+    settings = quick | {"batch_size": n_samples - 2, "iterator_train__drop_last": True}
 
     clf = LECClassifier(TinyNet, method="ltec-full", eps=0.3, **settings).fit(X, y)
 
@@ -255,23 +258,6 @@ def test_losses_in_the_history_are_means_over_the_networks(table, quick):
     assert clf.history[-1, "train_loss"] == pytest.approx(torch.stack(losses).mean().item(), abs=1e-6)
 
 
-@pytest.mark.parametrize(("method", "n_forward", "n_backward"), [("ltec", 1, 1), ("lsec", 3, 1), ("lnec", 3, 3)])
-def test_passes_per_epoch_are_those_of_the_papers_complexity_table(table, quick, method, n_forward, n_backward):
-    passes = {"forward": 0, "backward": 0}
-
-    class Counting(TinyNet):
-        def forward(self, x):
-            passes["forward"] += len(x)
-            outputs = super().forward(x)
-            if outputs.requires_grad:
-                passes["backward"] += len(x)
-            return outputs
-
-    LECClassifier(Counting, method=method, eps=0.2, **quick | {"M": 3, "T_w": 0, "max_epochs": 1}).fit(*table)
-
-    assert passes == {"forward": 90 * n_forward, "backward": 90 * n_backward}
-
-
 def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
     clf = LECClassifier(method="lsec", eps=0.2, **quick).fit(*table)
 
@@ -279,8 +265,8 @@ def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if METHODS[m]().selects_samples])
-def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quick, method):
-    # floor(0.005 * n) of n rows have a small loss: none, in every filtering epoch.
+def test_a_batch_without_a_selected_sample_changes_no_weight(table, quick, method):
+    # floor(0.005 * n) of n samples have a small loss: none, in every epoch after the warm-up.
     quick |= {"max_epochs": 1, "batch_size": 16, "T_k": 2}
     clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
     before, loss_before = weights(clf), clf.history[-1, "train_loss"]
@@ -295,7 +281,7 @@ def test_an_empty_intersection_skips_the_update_and_training_goes_on(table, quic
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("batch_size", "eps"), [(32, 0.2), (1, 0.0)])
-def test_a_batch_of_one_row_does_not_stop_a_network_with_batch_norm(table, quick, method, batch_size, eps):
+def test_a_batch_of_one_sample_does_not_stop_a_network_with_batch_norm(table, quick, method, batch_size, eps):
     X, y = table
 
     clf = LECClassifier(method=method, eps=eps, **quick | {"batch_size": batch_size}).fit(X[:33], y[:33])
@@ -320,23 +306,27 @@ def test_an_error_of_the_module_is_not_taken_for_one_of_batch_norm(table, quick)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("module", [TinyNet, MLP])
 @pytest.mark.parametrize("bad_value", [math.nan, math.inf])
-def test_rows_with_a_loss_that_is_not_finite_are_never_kept_and_named_once(table, quick, method, module, bad_value):
-    X, y = table
-    X = X.copy()
-    X[7] = bad_value
-    dataset = TensorDataset(torch.from_numpy(X), torch.from_numpy(y))
-
-    with pytest.warns(UserWarning, match="the loss is NaN or infinite in epoch 1") as warned:
-        clf = LECClassifier(module, method=method, eps=0.2, **quick).fit(dataset)
+def test_a_sample_whose_loss_is_not_finite_is_named_once(table, quick, method, module, bad_value):
+    with pytest.warns(UserWarning, match=r"the loss is NaN or infinite in epoch 1, at sample\(s\) 7 of X") as warned:
+        LECClassifier(module, method=method, eps=0.2, **quick).fit(with_sample_7(bad_value, table))
 
     assert sum("NaN or infinite" in str(w.message) for w in warned) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("module", [TinyNet, MLP])
+@pytest.mark.parametrize("bad_value", [math.nan, math.inf])
+@pytest.mark.filterwarnings("ignore:the loss is NaN")
+def test_a_sample_whose_loss_is_not_finite_is_never_selected(table, quick, method, module, bad_value):
+    clf = LECClassifier(module, method=method, eps=0.2, **quick).fit(with_sample_7(bad_value, table))
+
     assert not clf.clean_mask_[7]
     assert clf.clean_mask_.any()
     assert weights(clf).isfinite().all()
     assert np.isfinite(clf.predict_proba(table[0])).all()
 
 
-def test_class_weights_of_the_criterion_count_among_the_kept_rows(table, quick):
+def test_class_weights_of_the_criterion_count_as_in_plain_skorch(table, quick):
     X, y = table
     weight = torch.tensor([1.0, 5.0, 1.0])
 

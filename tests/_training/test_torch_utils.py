@@ -22,7 +22,7 @@ def test_untracked_batchnorm_uses_the_batch_and_leaves_the_running_statistics_al
     assert layer.track_running_stats
 
 
-def test_batchnorm_in_evaluation_takes_a_single_row():
+def test_batchnorm_in_evaluation_takes_a_single_sample():
     layer = nn.BatchNorm1d(2)
 
     with batchnorm_in_evaluation(layer):

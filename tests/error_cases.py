@@ -1,0 +1,309 @@
+"""What is refused, and what the errors say; ``python -m tests.error_cases`` writes the cases to docs/errors.md."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from torch import nn
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.callbacks import LabelQuality, LinearDecay
+from sklearn_lec.datasets import fetch_cifar10, fetch_mnist
+from sklearn_lec.methods import ELR
+from sklearn_lec.metrics import label_precision_score
+from sklearn_lec.modules import Conv9, ResNet20
+from sklearn_lec.noise import (
+    AsymmetricNoise,
+    MatrixNoise,
+    NoisyLabelClassifier,
+    OpenSetNoise,
+    SemanticNoise,
+    SymmetricNoise,
+)
+from sklearn_lec.preprocessing import ZCAWhitening
+from tests.helpers import TinyNet
+
+PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
+X = np.random.RandomState(0).normal(size=(30, 4))
+Y = np.arange(30) % 3
+QUICK = {"max_epochs": 1, "T_w": 0, "batch_size": 16, "verbose": 0, "device": "cpu"}
+
+
+class Case(NamedTuple):
+    """A call that is refused."""
+
+    given: str
+    call: Callable
+    error: str
+    says: str  # a part of the message that does not depend on the versions of other packages
+
+
+class MeanOnly(nn.Module):
+    def forward(self, outputs, labels):
+        return nn.functional.cross_entropy(outputs, labels)
+
+
+class PairOfOutputs(TinyNet):
+    def forward(self, x):
+        return super().forward(x), x
+
+
+class OneOutput(TinyNet):
+    def forward(self, x):
+        return super().forward(x)[:, 0]
+
+
+class LossPerOutput(nn.Module):
+    reduction = "mean"
+
+    def forward(self, outputs, labels):
+        losses = (outputs - nn.functional.one_hot(labels, 3)) ** 2
+        return losses if self.reduction == "none" else losses.mean()
+
+
+class LoadsSamples(Dataset):
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, index):
+        return X[index], int(Y[index])
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        yield X[0], 0
+
+
+def with_value(value):
+    changed = X.copy()
+    changed[3, 2] = value
+    return changed
+
+
+def fit(X=X, y=Y, *, sample_weight=None, **parameters):
+    return lambda: LECClassifier(**QUICK | parameters).fit(X, y, sample_weight=sample_weight)
+
+
+def fitted():
+    return LECClassifier(**QUICK, random_state=0).fit(X, Y)
+
+
+def corrupt(noise, y=Y):
+    return lambda: noise.corrupt(np.zeros((len(y), 1)), y)
+
+
+def only_new_tensors(dataset, y=None, **kwargs):
+    return TensorDataset(torch.ones(2, 4)), None
+
+
+# fmt: off
+CASES = {
+    "Parameters of LECClassifier": [
+        Case('method="letc"', fit(method="letc"), "ValueError", "unknown method 'letc'; did you mean 'ltec'?"),
+        Case("method=None", fit(method=None), "ValueError", "unknown method None; Methods: standard"),
+        Case("method=3", fit(method=3), "ValueError",
+             "unknown method 3; Methods: standard, self-training, lnec, lsec, ltec, ltec-full, co-teaching, forward, "
+             "d2l, elr, or a class or instance of sklearn_lec.methods.Method."),
+        Case('method="ltec", set_params(method__M=3)', lambda: LECClassifier(method="ltec").set_params(method__M=3),
+             "ValueError", "Pass an instance, such as method=LTEC(), to set method__M."),
+        Case("method=ELR(beta=1.0)", fit(method=ELR(beta=1.0)), "ValueError", "beta must lie in [0, 1), got 1.0"),
+        Case("method=ELR(lambda_=-1)", fit(method=ELR(lambda_=-1)), "ValueError",
+             "lambda_ must not be negative, got -1"),
+        Case("eps=1.0", fit(eps=1.0), "ValueError", "eps must lie in [0, 1), got 1.0"),
+        Case("eps=nan", fit(eps=np.nan), "TypeError", "eps must be a number in [0, 1), got nan"),
+        Case("eps=20", fit(eps=20), "ValueError", "for 20 % wrong labels write eps=0.2"),
+        Case("eps=-0.1", fit(eps=-0.1), "ValueError", "eps must lie in [0, 1), got -0.1"),
+        Case('eps="0.2"', fit(eps="0.2"), "TypeError", "eps must be a number in [0, 1), got '0.2'"),
+        Case("M=0", fit(M=0), "ValueError", "M must be a whole number of at least 1, or inf, got 0"),
+        Case("M=2.5", fit(M=2.5), "ValueError", "M must be a whole number of at least 1, or inf, got 2.5"),
+        Case('M="5"', fit(M="5"), "TypeError", "M must be a whole number or inf, got '5'"),
+        Case('M=inf, method="lnec"', fit(M=np.inf, method="lnec"), "ValueError", "M=inf does not fit LNEC"),
+        Case('M=inf, method="lsec"', fit(M=np.inf, method="lsec"), "ValueError", "M=inf does not fit LSEC"),
+        Case("M=-inf", fit(M=-np.inf), "ValueError", "M must be a whole number of at least 1, or inf, got -inf"),
+        Case("T_w=-1", fit(T_w=-1), "ValueError", "T_w must be at least 0, got -1"),
+        Case("T_w=1.5", fit(T_w=1.5), "TypeError", "T_w must be a whole number of epochs, got 1.5"),
+        Case("T_k=0", fit(method="co-teaching", T_k=0), "ValueError", "T_k must be at least 1, got 0"),
+        Case("W=1", fit(method="d2l", W=1), "ValueError", "W must be at least 2, got 1"),
+        Case("percentile=101", fit(method="forward", percentile=101), "ValueError",
+             "percentile must lie in [0, 100], got 101"),
+        Case("corruption_matrix of another size", fit(method="forward", corruption_matrix=np.eye(2)), "ValueError",
+             "corruption_matrix is for 2 classes, but y has 3"),
+        Case("lid_layer that does not exist", fit(method="d2l", lid_layer="top"), "ValueError",
+             "lid_layer='top' is not a layer of the module"),
+        Case('random_state="x"', fit(random_state="x"), "ValueError", "'x' cannot be used to seed"),
+        Case('separate_vote=True, method="co-teaching"', fit(separate_vote=True, method="co-teaching"), "ValueError",
+             "selects other samples for each. Use separate_vote='auto' or False."),
+        Case('data_on_device="no"', fit(data_on_device="no"), "TypeError",
+             "data_on_device must be True or False, got 'no'"),
+        Case("data_on_device=True, a Dataset that loads its samples",
+             fit(X=LoadsSamples(), y=None, data_on_device=True), "ValueError", "X is a Dataset that loads its samples"),
+        Case("data_on_device=True, worker processes", fit(data_on_device=True, iterator_train__num_workers=1),
+             "ValueError", "iterator_train__num_workers is set"),
+        Case("classes not in order", fit(classes=[2, 1, 0]), "ValueError",
+             "classes must be unique and in ascending order"),
+        Case("classes without a label of y", fit(classes=[0, 1]), "ValueError",
+             "y holds the label 2, which is not among"),
+        Case("train_split that makes a new data set", fit(train_split=only_new_tensors), "TypeError",
+             "cannot be traced back to X"),
+    ],
+    "Networks and criteria": [
+        Case("module that returns a vector", fit(module=OneOutput), "ValueError",
+             "the module returned outputs of shape"),
+        Case("module that returns a tuple", fit(module=PairOfOutputs), "TypeError", "the module returned a tuple"),
+        Case("module with too many outputs", fit(module=TinyNet, module__num_classes=7), "ValueError",
+             "it must return logits of shape"),
+        Case("module instance, several networks", fit(module=TinyNet(4, 3), method="lnec"), "TypeError",
+             "Pass what makes a new one"),
+        Case("criterion that only gives means", fit(criterion=MeanOnly), "TypeError",
+             "the criterion MeanOnly cannot give one loss per sample"),
+        Case("criterion for numbers", fit(criterion=nn.MSELoss), "ValueError",
+             "the criterion MSELoss cannot compare logits"),
+        Case('criterion__reduction="none"', fit(criterion__reduction="none"), "ValueError",
+             "criterion__reduction must not be 'none'"),
+        Case("criterion with a loss per output", fit(criterion=LossPerOutput), "ValueError",
+             "returned shape (2, 3) for 2 samples"),
+    ],
+    "X": [
+        Case("X and y of different length", fit(y=Y[:20]), "ValueError", "X has 30, y has 20"),
+        Case("empty X", fit(X=X[:0], y=Y[:0]), "ValueError", "0 sample(s)"),
+        Case("empty Dataset", fit(X=TensorDataset(torch.ones(0, 4), torch.ones(0)), y=None), "ValueError",
+             "the Dataset passed as X is empty"),
+        Case("empty dict", fit(X={}), "ValueError", "X is an empty dict"),
+        Case("dict with parts of different length", fit(X={"a": X, "b": X[:5]}), "ValueError",
+             "inconsistent numbers of"),
+        Case("NaN in X", fit(X=with_value(np.nan)), "ValueError", "contains NaN"),
+        Case("NaN in a dict", fit(X={"x": with_value(np.nan)}), "ValueError", "contains NaN"),
+        Case("NaN in a tensor", fit(X=torch.from_numpy(with_value(np.nan))), "ValueError", "contains NaN"),
+        Case("NaN in a frame", fit(X=pd.DataFrame(with_value(np.nan))), "ValueError", "contains NaN"),
+        Case("infinity in X", fit(X=with_value(np.inf)), "ValueError", "contains infinity"),
+        Case("1e300 in X", fit(X=with_value(1e300)), "ValueError", "too large for dtype('float32')"),
+        Case("1-D X", fit(X=X[:, 0]), "ValueError", "Expected 2D array, got 1D array"),
+        Case("complex X", fit(X=X.astype(complex)), "ValueError", "Complex data not supported"),
+        Case("words as X", fit(X=np.full((30, 2), "w")), "ValueError", "not compatible with arrays of"),
+        Case("categories as X", fit(X=pd.DataFrame({"a": pd.Categorical(["u", "v", "w"] * 10)})), "ValueError",
+             "could not convert string to float"),
+        Case("dates as X", fit(X=X.astype("datetime64[s]")), "TypeError", "Convert it to numbers"),
+        Case("sparse X", fit(X=sparse.csr_array(X)), "TypeError", "dense data is required"),
+        Case("IterableDataset as X", fit(X=Endless(), y=None), "TypeError", "pass a map-style Dataset"),
+    ],
+    "y and sample_weight": [
+        Case("y=None", fit(y=None), "ValueError", "the target y is None"),
+        Case("one class only", fit(y=np.zeros(30)), "ValueError", "y holds one class only"),
+        Case("numbers as y", fit(y=np.linspace(0, 1, 30)), "ValueError", "Unknown label type"),
+        Case("NaN in y", fit(y=np.where(Y, Y, np.nan)), "ValueError", "y contains NaN"),
+        Case("2-D y", fit(y=np.stack([Y, Y], axis=1)), "ValueError", "y should be a 1d array"),
+        Case("sample_weight of another length", fit(sample_weight=np.ones(5)), "ValueError",
+             "sample_weight.shape == (5,), expected (30,): one weight per sample of X"),
+        Case("negative sample_weight", fit(sample_weight=-np.ones(30)), "ValueError",
+             "sample_weight must not be negative"),
+        Case("sample_weight of zeros", fit(sample_weight=np.zeros(30)), "ValueError",
+             "some weight must be greater than zero"),
+        Case("NaN in sample_weight", fit(sample_weight=with_value(np.nan)[:, 2]), "ValueError",
+             "sample_weight contains NaN"),
+    ],
+    "After fit": [
+        Case("predict before fit", lambda: LECClassifier().predict(X), "NotInitializedError", "not initialized"),
+        Case("predict with fewer columns", lambda: fitted().predict(X[:, :3]), "ValueError",
+             "3 features, but LECClassifier is expecting 4"),
+        Case("predict with NaN in X", lambda: fitted().predict(with_value(np.nan)), "ValueError", "contains NaN"),
+        Case("partial_fit with a new label", lambda: fitted().partial_fit(X, Y + 1), "ValueError",
+             "y holds the label 3, which is not among the classes [0, 1, 2]"),
+        Case("partial_fit with another method", lambda: fitted().set_params(method="lnec").partial_fit(X, Y),
+             "ValueError", "Call fit, or initialize first"),
+    ],
+    "Callbacks": [
+        Case("LinearDecay(start=60)", fit(callbacks__linear_decay=LinearDecay(start=60)), "ValueError",
+             "start must lie in"),
+        Case("LabelQuality, y_true too short", fit(callbacks=[LabelQuality([0])]), "ValueError", "y_true has 1 labels"),
+    ],
+    "Modules": [
+        Case("Conv9, image of 24x24", lambda: Conv9(1)(torch.zeros(2, 1, 24, 24)), "ValueError",
+             "at least 25x25 pixels"),
+        Case("Conv9, table", lambda: Conv9()(torch.zeros(2, 64)), "ValueError", "use module=MLP for a table"),
+        Case("ResNet20, image of 2 channels", lambda: ResNet20()(torch.zeros(2, 2, 32, 32)), "ValueError",
+             "takes images of"),
+    ],
+    "Noise": [
+        Case("SymmetricNoise(eps=1)", corrupt(SymmetricNoise(eps=1)), "ValueError", "eps must lie in [0, 1), got 1"),
+        Case("SymmetricNoise, one class only", corrupt(SymmetricNoise(), [1, 1]), "ValueError",
+             "y holds one class only"),
+        Case("AsymmetricNoise, mapping to no class", corrupt(AsymmetricNoise(mapping={0: 7})), "ValueError",
+             "the label 7"),
+        Case("AsymmetricNoise, mapping that is a list", corrupt(AsymmetricNoise(mapping=[1])), "TypeError",
+             "must be a dict"),
+        Case("MatrixNoise, matrix not square", corrupt(MatrixNoise([[0.5, 0.5]])), "ValueError", "must be square"),
+        Case("MatrixNoise, rows that do not sum to 1", corrupt(MatrixNoise(np.ones((3, 3)))), "ValueError",
+             "sum to 1 in each row"),
+        Case("MatrixNoise, matrix of another size", corrupt(MatrixNoise(np.eye(2))), "ValueError", "is for 2 classes"),
+        Case("OpenSetNoise, X_ood too small", corrupt(OpenSetNoise(np.ones((1, 1)))), "ValueError",
+             "X_ood has 1 rows, but"),
+        Case("OpenSetNoise, X_ood of another shape", corrupt(OpenSetNoise(np.ones((9, 3)))), "ValueError",
+             "rows of X_ood have shape"),
+        Case("SemanticNoise, estimator without probabilities", corrupt(SemanticNoise(LinearSVC())), "TypeError",
+             "predict_proba"),
+        Case("SemanticNoise(n_estimators=0)", corrupt(SemanticNoise(n_estimators=0)), "ValueError",
+             "n_estimators must be"),
+        Case("NoisyLabelClassifier, noise that is none",
+             lambda: NoisyLabelClassifier(LogisticRegression(), 7).fit(X, Y), "TypeError",
+             "noise must have a method corrupt(X, y)"),
+    ],
+    "Preprocessing, metrics and data sets": [
+        Case("ZCAWhitening(regularization=-1)", lambda: ZCAWhitening(regularization=-1).fit(X), "ValueError",
+             "at least 0"),
+        Case("ZCAWhitening, another number of features", lambda: ZCAWhitening().fit(X).transform(X[:, :3]),
+             "ValueError", "expecting 4"),
+        Case("label_precision_score, sample numbers", lambda: label_precision_score([3], [True]), "ValueError",
+             "hold booleans"),
+        Case('fetch_mnist(subset="valid")', lambda: fetch_mnist(subset="valid"), "ValueError",
+             "subset must be 'train' or"),
+        Case("fetch_cifar10, no files, downloads off", lambda: fetch_cifar10("/nonexistent", download_if_missing=False),
+             "OSError", "put these files there by hand"),
+    ],
+}
+# fmt: on
+
+
+HEAD = """# What is checked, and what the errors say
+
+Everything below is refused before any weight is changed. A message names the parameter, its value, the rule and the
+fix. The last column has a part of it.
+
+This page is made by `python -m tests.error_cases`. To change it, change the cases in `tests/error_cases.py`, and run
+the command again. The tests make each of these calls, and look for the error and for its message.
+"""
+TAIL = """
+## While training
+
+Some problems show only while training. Each of these gives one warning in a training:
+
+- The loss of some samples is NaN or infinite. The warning names them. They are not learned from.
+- No sample was selected in an epoch.
+- No sample of a class was selected in an epoch. The warning names the class.
+
+An error in a `Dataset` of your own stays as it is. A note in it names the sample.
+
+## Warnings before training
+
+- The training is too short for the method: `T_w` or `W` is not smaller than `max_epochs`, or `T_k` is larger.
+- You set a parameter that the method does not use.
+"""
+
+
+def render():
+    """Return the page of all cases, in Markdown."""
+    lines = []
+    for section, cases in CASES.items():
+        lines += ["", f"## {section}", "", "| given | error | the message says |", "|---|---|---|"]
+        lines += [f"| {case.given} | `{case.error}` | … {case.says} … |" for case in cases]
+    return HEAD + "\n".join(lines) + "\n" + TAIL
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())
