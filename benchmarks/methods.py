@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
+from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS
 
 __all__ = ["CLEANLAB", "in_order", "method_title", "parameters_of"]
 
@@ -48,7 +48,7 @@ def parameters_of(method: str) -> tuple[str, ...]:
     """
     if method == CLEANLAB:
         return ()
-    return tuple(name for name in METHODS[method]._get_param_names() if name in LECClassifier.method_defaults())
+    return tuple(name for name in METHODS[method]._get_param_names() if name in ESTIMATOR_PARAMETERS)
 
 
 def in_order(methods: Iterable[str]) -> list[str]:

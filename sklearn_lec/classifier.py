@@ -278,14 +278,15 @@ class LECClassifier(MethodNet):
         of_method = {
             name.removeprefix("method__"): params.pop(name) for name in [*params] if name.startswith("method__")
         }
-        super().set_params(**params)
-        if of_method and not isinstance(self.method, Method):
+        method = params.get("method", self.method)
+        if of_method and not isinstance(method, Method):
             raise ValueError(
-                f"method={self.method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
+                f"method={method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
                 f"{', '.join(f'method__{name}' for name in of_method)}."
             )
+        super().set_params(**params)
         if of_method:
-            self.method.set_params(**of_method)
+            method.set_params(**of_method)
         return self
 
     # --- fitting --------------------------------------------------------------------------------------------------

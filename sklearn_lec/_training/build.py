@@ -4,17 +4,20 @@ import inspect
 import reprlib
 import warnings
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 from torch import nn
 from torch.optim import Adam, AdamW
 from torch.utils.data import Dataset
 
+from sklearn_lec._training.batches import arrays_in_memory, reference_parameter, to_like, without_subsets
 from sklearn_lec.methods import Method, as_method
 from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS, check_parameters
 from sklearn_lec.modules import NetworkEnsemble
 
 __all__ = [
+    "data_on_device",
     "fused_adam",
     "method_defaults",
     "module_arguments",
@@ -26,6 +29,7 @@ __all__ = [
 ]
 
 
+@lru_cache
 def method_defaults(estimator_class: type) -> dict[str, object]:
     """Return the parameters of an estimator that are there for methods, with their defaults.
 
@@ -128,6 +132,40 @@ def fused_adam(optimizer, parameters: list[nn.Parameter], arguments: dict) -> di
     can_be_fused = all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in parameters)
     fuse = optimizer in (Adam, AdamW) and is_left_open and can_be_fused
     return arguments | {"fused": True} if fuse else arguments
+
+
+def data_on_device(net, dataset: Dataset) -> tuple | None:
+    """Return all of X, on the device and in the precision of the network, and y; None if batches are moved one by one.
+
+    Parameters
+    ----------
+    net : LECClassifier
+        Initialized; its parameter ``data_on_device`` decides.
+    dataset : torch Dataset
+
+    Returns
+    -------
+    arrays : tuple (X, y) or None
+    """
+    if not isinstance(net.data_on_device, bool | np.bool_):
+        raise TypeError(f"data_on_device must be True or False, got {net.data_on_device!r}.")
+    if not net.data_on_device:
+        return None
+    arrays = arrays_in_memory(without_subsets(dataset)[0])
+    in_the_way = [
+        f"{iterator}__{name}"
+        for iterator in ("iterator_train", "iterator_valid")
+        for name, value in net.get_params_for(iterator).items()
+        if name in ("num_workers", "pin_memory", "collate_fn") and value
+    ]
+    if arrays is None or in_the_way:
+        reason = f"{in_the_way[0]} is set" if in_the_way else "X is a Dataset that loads its samples"
+        raise ValueError(
+            f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
+            "Leave data_on_device False, or pass arrays or tensors and plain batches."
+        )
+    X, y = arrays
+    return to_like(X, reference_parameter(net.module_)), y
 
 
 def sample_shape(X) -> tuple[int, ...] | None:

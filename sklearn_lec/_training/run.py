@@ -15,14 +15,12 @@ from torch.utils.data import Dataset, Subset
 from sklearn_lec._training.batches import (
     IndexedBatch,
     IndexedLoader,
-    arrays_in_memory,
     indexed_loader,
     reference_parameter,
     sample_numbers,
     take,
-    to_like,
-    without_subsets,
 )
+from sklearn_lec._training.build import data_on_device
 from sklearn_lec._training.context import NetContext
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import Checkpoints
@@ -95,7 +93,7 @@ class TrainingRun:
         self.checkpoints = None
         if is_resumable and net.checkpoint_dir is not None:
             self.checkpoints = Checkpoints(net, {"X": X, "y": y, "sample_weight": sample_weight})
-        self._arrays = self._data_on_device()
+        self._arrays = data_on_device(net, self.dataset)
         self._loss: FilteredLoss | None = None
         self._selected_in_epoch: Tensor | None = None
         self._warned_of = set()
@@ -152,13 +150,15 @@ class TrainingRun:
     def _decide_on_separate_vote(self) -> bool:
         """Return whether votes have a pass of their own, for the whole run."""
         net, method = self.net, self.method
+        if not isinstance(net.separate_vote, bool | np.bool_) and net.separate_vote != "auto":
+            raise ValueError(f"separate_vote must be True, False or 'auto', got {net.separate_vote!r}.")
         if net.separate_vote != "auto":
             if net.separate_vote and not method.same_samples_for_all:
                 raise ValueError(
                     f"separate_vote=True runs the selected samples through all networks, but method={net.method!r} "
                     "selects other samples for each. Use separate_vote='auto' or False."
                 )
-            return bool(net.separate_vote)
+            return bool(net.separate_vote) and method.selects_samples
         return (
             method.selects_samples
             and method.same_samples_for_all
@@ -167,29 +167,6 @@ class TrainingRun:
             and net.get_params_for("iterator_train").get("collate_fn") is None  # whose batches may not be indexable
             and not net.compile  # passes of two kinds and of ever other lengths would be compiled over and over
         )
-
-    def _data_on_device(self) -> tuple | None:
-        """Return X, on the device and in the precision of the network, and y; None if batches are moved one by one."""
-        net = self.net
-        if not isinstance(net.data_on_device, bool | np.bool_):
-            raise TypeError(f"data_on_device must be True or False, got {net.data_on_device!r}.")
-        if not net.data_on_device:
-            return None
-        arrays = arrays_in_memory(without_subsets(self.dataset)[0])
-        in_the_way = [
-            f"{iterator}__{name}"
-            for iterator in ("iterator_train", "iterator_valid")
-            for name, value in net.get_params_for(iterator).items()
-            if name in ("num_workers", "pin_memory", "collate_fn") and value
-        ]
-        if arrays is None or in_the_way:
-            reason = f"{in_the_way[0]} is set" if in_the_way else "X is a Dataset that loads its samples"
-            raise ValueError(
-                f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
-                "Leave data_on_device False, or pass arrays or tensors and plain batches."
-            )
-        X, y = arrays
-        return to_like(X, reference_parameter(net.module_)), y
 
     # --- batches --------------------------------------------------------------------------------------------------
 
@@ -327,17 +304,15 @@ class TrainingRun:
         """Vote in a pass without gradients, and run the training step on the selected samples alone."""
         X, y = unpack_data(batch)
         self.net.module_.train()
-        selection, outputs = self._loss.select(X, self.label_codes(y, known=True), batch.samples)
-        if selection.mask is None:
-            return self._train(batch, step_fn, fit_params, selection=Selection())
-        positions = selection.mask[0].nonzero().flatten()
+        mask, memory, outputs = self._loss.select(X, self.label_codes(y, known=True), batch.samples)
+        positions = mask.nonzero().flatten()
         if len(positions) == 0:
             # The step is run all the same, for what users count in it; it must leave no trace.
             with untracked_batchnorm(self.net.module_), torch.random.fork_rng():
-                return self._train(batch, step_fn, fit_params, selection=Selection(selection.mask))
+                return self._train(batch, step_fn, fit_params, selection=Selection(mask))
         selected = IndexedBatch(take(X, positions), take(y, positions), take(batch.samples, positions))
-        step = self._train(selected, step_fn, fit_params, selection=Selection())
-        return step | {"y_pred": outputs, "selected": selection.mask}  # callbacks see the whole batch
+        step = self._train(selected, step_fn, fit_params, selection=Selection(memory=memory))
+        return step | {"y_pred": outputs, "selected": mask[None]}  # callbacks see the whole batch
 
     def loss_of_batch(self, outputs: Tensor, labels: Tensor, X=None) -> Tensor:
         """Return the loss of the batch under way, on the samples that the method selects."""

@@ -138,8 +138,8 @@ class FilteredLoss:
         return self._loss_of_selected(outputs, labels, X, samples, selection, voted=True)
 
     @torch.no_grad()
-    def select(self, X, labels: Tensor, samples: Tensor) -> tuple[Selection, Tensor]:
-        """Select among the samples of a batch in a pass of its own, and remember the votes.
+    def select(self, X, labels: Tensor, samples: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
+        """Select among the samples of a batch in a pass of its own, and remember the votes on those left out.
 
         Parameters
         ----------
@@ -149,8 +149,10 @@ class FilteredLoss:
 
         Returns
         -------
-        selection : Selection
-            One mask for all networks. Samples whose loss is NaN or infinite are not selected.
+        mask : bool Tensor of shape (n_samples,)
+            The samples that all networks learn from. None of them has a loss that is NaN or infinite.
+        memory : dict from str to Tensor of shape (n_selected, ...)
+            What is to be remembered of them after the step.
         outputs : Tensor
             Those of the pass.
         """
@@ -162,15 +164,15 @@ class FilteredLoss:
         batch = self._votes(per_network(outputs, self.method), labels, X, samples)
         selection = self.method.select(batch)
         if math.isfinite(_to_host(batch.losses, None, None)[0]):
-            self.method.record.remember(samples, selection.memory)
-            return selection, outputs
+            mask = torch.ones_like(labels, dtype=torch.bool) if selection.mask is None else selection.mask[0]
+            self.method.record.remember(samples[~mask], _part(selection.memory, ~mask))
+            return mask, _part(selection.memory, mask), outputs
         finite = finite_samples(batch.losses, X)
-        mask = torch.zeros_like(finite)
         self._leave_out(samples[~finite])
+        mask, memory = torch.zeros_like(finite), {}
         if finite.any():
-            of_finite, _ = self.select(take(X, finite), labels[finite], samples[finite])
-            mask[finite] = True if of_finite.mask is None else of_finite.mask[0]
-        return Selection(mask), outputs
+            mask[finite], memory, _ = self.select(take(X, finite), labels[finite], samples[finite])
+        return mask, memory, outputs
 
     # --- votes ----------------------------------------------------------------------------------------------------
 
@@ -238,25 +240,13 @@ class FilteredLoss:
         # Where nothing is left out, the step is bit for bit the one of skorch.
         if positions is not None and len(positions) < len(labels):
             output, labels, samples = output[positions], labels[positions], samples[positions]
-        criterion = self.compute
+        weights = None
         if self.sample_weight is not None:
             weights = self.sample_weight.to(output)[samples]
             if not weights.any():
                 return None
-            criterion = partial(self._weighted_loss, sample_weight=weights)
+        criterion = _WeightedCriterion(self.criterion, self.compute, weights)
         return self.method.loss(criterion, output, labels, samples)
-
-    def _weighted_loss(self, output, targets, *, sample_weight) -> Tensor:
-        """Return the mean loss in which each sample counts by its weight; targets are class numbers or soft."""
-        with one_loss_per_sample(self.criterion, weigh_classes=True):
-            total = (sample_weight * self.compute(output, targets)).sum()
-        if self.criterion.reduction == "sum":
-            return total
-        if targets.is_floating_point():  # torch divides by the number of samples then, whatever the classes' weights
-            return total / sample_weight.sum()
-        by_class = class_weights(self.criterion)
-        counting = sample_weight * (targets != getattr(self.criterion, "ignore_index", None))
-        return total / (counting if by_class is None else counting * by_class[targets]).sum()
 
     def _no_update(self, losses) -> Tensor:
         """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""
@@ -292,11 +282,56 @@ class FilteredLoss:
             return Step(self._no_update(losses), finite[None])
         X, mask = take(X, finite), selection.mask
         # The vote of this batch is held again without them; a selection that was made before the step stays.
-        selection = None if voted else Selection(None if mask is None else mask[:, finite])
+        rest = Selection(None if mask is None else mask[:, finite], _part(selection.memory, finite))
+        selection = None if voted else rest
         step = self(self.forward(X), labels[finite], X, samples=samples[finite], selection=selection)
         selected = finite.repeat(1 if step.selected is None else len(step.selected), 1)
         selected[:, finite] = True if step.selected is None else step.selected
         return Step(step.loss, selected)
+
+
+class _WeightedCriterion:
+    """The `Criterion` of a batch, in which each sample counts by its weight.
+
+    Parameters
+    ----------
+    criterion : nn.Module
+    compute : callable (outputs, targets) -> Tensor
+        Applies the criterion.
+    sample_weight : Tensor of shape (n_samples,) or None
+        None for equal weights.
+    """
+
+    def __init__(self, criterion, compute, sample_weight):
+        self.criterion = criterion
+        self.compute = compute
+        self.sample_weight = sample_weight
+
+    def __call__(self, outputs, targets) -> Tensor:
+        if self.sample_weight is None:
+            return self.compute(outputs, targets)
+        with one_loss_per_sample(self.criterion, weigh_classes=True):
+            total = (self.sample_weight * self.compute(outputs, targets)).sum()
+        if self.criterion.reduction == "sum":
+            return total
+        if targets.is_floating_point():  # torch divides by the number of samples then, whatever the classes' weights
+            return total / self.sample_weight.sum()
+        by_class = class_weights(self.criterion)
+        counting = self.sample_weight * (targets != getattr(self.criterion, "ignore_index", None))
+        return total / (counting if by_class is None else counting * by_class[targets]).sum()
+
+    def mean(self, values) -> Tensor:
+        """Return the mean of one value per sample; the sum, if the criterion sums up."""
+        is_sum = getattr(self.criterion, "reduction", "mean") == "sum"
+        if self.sample_weight is None:
+            return values.sum() if is_sum else values.mean()
+        total = (self.sample_weight * values).sum()
+        return total if is_sum else total / self.sample_weight.sum()
+
+
+def _part(memory, mask: Tensor) -> dict[str, Tensor]:
+    """Return what is to be remembered of the samples in `mask`."""
+    return {name: values[mask] for name, values in memory.items()}
 
 
 def per_network(outputs: Tensor, method: Method) -> tuple[Tensor, ...]:

@@ -3,7 +3,7 @@
 from sklearn.base import clone
 
 from sklearn_lec._validation import did_you_mean
-from sklearn_lec.methods.base import Batch, ConsensusMethod, Method, MethodContext, Selection
+from sklearn_lec.methods.base import Batch, ConsensusMethod, Criterion, Method, MethodContext, Selection
 from sklearn_lec.methods.co_teaching import CoTeaching
 from sklearn_lec.methods.d2l import D2L
 from sklearn_lec.methods.elr import ELR
@@ -25,6 +25,7 @@ __all__ = [
     "Batch",
     "CoTeaching",
     "ConsensusMethod",
+    "Criterion",
     "Forward",
     "LTECFull",
     "Method",

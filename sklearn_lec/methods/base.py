@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sklearn_lec._selection import SampleRecord, small_loss_mask, unanimous
 from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs
 
-__all__ = ["Batch", "ConsensusMethod", "Method", "MethodContext", "Selection"]
+__all__ = ["Batch", "ConsensusMethod", "Criterion", "Method", "MethodContext", "Selection"]
 
 
 class Batch:
@@ -80,6 +80,16 @@ class Selection:
             raise TypeError(f"the mask of a Selection must hold booleans, got {self.mask.dtype}.")
         if self.mask is not None and self.mask.ndim == 1:
             object.__setattr__(self, "mask", self.mask.unsqueeze(dim=0))
+
+
+class Criterion(Protocol):
+    """How the loss of a batch is computed: the criterion of the estimator, in which samples count by their weights."""
+
+    def __call__(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss of logits against class numbers, or against probabilities if the criterion takes them."""
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Return the mean of one value per sample, for a term that a method adds to the loss."""
 
 
 class MethodContext(Protocol):
@@ -207,16 +217,14 @@ class Method(BaseEstimator):
         """
         return {}
 
-    def loss(
-        self, criterion: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, labels: Tensor, samples: Tensor
-    ) -> Tensor:
+    def loss(self, criterion: Criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
         """Return the loss of one network on the samples that it learns from.
 
         Parameters
         ----------
         criterion : callable (outputs, targets) -> scalar Tensor
-            Targets are class numbers, or probabilities of shape (n_samples, n_classes) if the criterion takes them.
-            Weights of samples are taken into account.
+            Targets are class numbers, or probabilities of shape (n_samples, n_classes) if the criterion takes them. A
+            term of one value per sample is added as ``criterion.mean(values)``: both count samples by their weights.
         outputs : Tensor of shape (n_samples, n_classes)
             Logits, with their gradient.
         labels : int64 Tensor of shape (n_samples,)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from sklearn_lec._validation import is_number
 from sklearn_lec.methods.base import Batch, Method, Selection
 
 __all__ = ["ELR"]
@@ -36,10 +37,10 @@ class ELR(Method):
 
     def check(self) -> None:
         """Raise an error if a parameter is out of bounds."""
-        if not 0 <= self.beta < 1:
-            raise ValueError(f"beta must lie in [0, 1), got {self.beta!r}. The paper has 0.7.")
-        if not self.lambda_ >= 0:
-            raise ValueError(f"lambda_ must not be negative, got {self.lambda_!r}. The paper has 3.")
+        if not is_number(self.beta) or not 0 <= self.beta < 1:
+            raise ValueError(f"beta must be a number in [0, 1), got {self.beta!r}. The paper has 0.7.")
+        if not is_number(self.lambda_) or self.lambda_ < 0:
+            raise ValueError(f"lambda_ must be a number of at least 0, got {self.lambda_!r}. The paper has 3.")
 
     def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
         """Remember the running mean of the predictions."""
@@ -54,7 +55,7 @@ class ELR(Method):
         """Return the loss with the term of agreement."""
         probabilities = _bounded(outputs.softmax(dim=-1))
         agreement = (self._mean_with(probabilities.detach(), samples) * probabilities).sum(dim=-1)
-        return criterion(outputs, labels) + self.lambda_ * (1 - agreement).log().mean()
+        return criterion(outputs, labels) + self.lambda_ * criterion.mean((1 - agreement).log())
 
     def _mean_with(self, probabilities: Tensor, samples: Tensor) -> Tensor:
         """Return the running mean of `samples` with the probabilities of this epoch in it."""

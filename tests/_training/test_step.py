@@ -124,13 +124,14 @@ def test_a_vote_in_a_pass_of_its_own_leaves_out_bad_samples_and_lets_the_others_
     X[2] = math.nan
     method = LTEC(eps=0.5, M=1, T_w=0)
 
-    selection, outputs = filtered_loss(method, network).select(X, labels, samples)
+    mask, memory, outputs = filtered_loss(method, network).select(X, labels, samples)
 
     good = samples[samples != 2]
     losses = F.cross_entropy(outputs[good], labels[good], reduction="none")
-    assert set(selection.mask[0].nonzero().flatten().tolist()) == set(good[losses.argsort()[:3]].tolist())
+    assert set(mask.nonzero().flatten().tolist()) == set(good[losses.argsort()[:3]].tolist())
     assert not outputs.requires_grad
-    assert method.record.memory["last_miss"][2] == 1
+    assert memory["last_miss"].tolist() == [0, 0, 0]
+    assert method.record.memory["last_miss"].tolist() == [0 if selected else 1 for selected in mask]
 
 
 @pytest.mark.parametrize("method", VOTING)

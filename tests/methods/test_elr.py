@@ -7,8 +7,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import ELR
+from sklearn_lec._training.step import FilteredLoss
+from sklearn_lec.methods import ELR, Selection
 from tests.helpers import TinyNet, weights
+
+
+@pytest.fixture
+def settings():
+    return {"max_epochs": 3, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}
 
 
 def elr_written_out(X, y, *, beta, lambda_, epochs, batch_size):
@@ -32,9 +38,8 @@ def elr_written_out(X, y, *, beta, lambda_, epochs, batch_size):
 
 
 @pytest.mark.parametrize(("beta", "lambda_"), [(0.7, 3.0), (0.9, 1.0)])
-def test_elr_trains_as_its_formula_written_out(table, quick, beta, lambda_):
+def test_elr_trains_as_its_formula_written_out(table, settings, beta, lambda_):
     X, y = table
-    settings = {"max_epochs": 3, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}
     clf = LECClassifier(TinyNet, method=ELR(beta=beta, lambda_=lambda_), iterator_train__shuffle=False, **settings)
 
     clf.set_params(callbacks__linear_decay=None).fit(X, y)
@@ -47,8 +52,7 @@ def test_elr_trains_as_its_formula_written_out(table, quick, beta, lambda_):
     assert clf.clean_mask_.all()
 
 
-def test_without_its_term_elr_is_ordinary_training(table, quick):
-    settings = {"max_epochs": 3, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}
+def test_without_its_term_elr_is_ordinary_training(table, settings):
 
     elr = LECClassifier(TinyNet, method=ELR(lambda_=0.0), **settings).fit(*table)
     standard = LECClassifier(TinyNet, method="standard", **settings).fit(*table)
@@ -59,15 +63,58 @@ def test_without_its_term_elr_is_ordinary_training(table, quick):
 def test_a_network_that_is_sure_of_itself_has_a_finite_loss():
     method = ELR()
     method.reset(1, n_classes=2)
+    method.begin_epoch()
     method.record.memory["mean_prediction"][:] = torch.tensor([1.0, 0.0])
-    outputs = torch.tensor([[300.0, -300.0]], requires_grad=True)
+    outputs, label = torch.tensor([[300.0, -300.0]], requires_grad=True), torch.tensor([0])
 
-    loss = method.loss(nn.CrossEntropyLoss(), outputs, torch.tensor([0]), torch.tensor([0]))
+    step = FilteredLoss(method, nn.CrossEntropyLoss(), nn.Identity())(outputs, label, outputs, samples=label)
 
-    assert loss.isfinite()
+    assert step.loss.isfinite()
+    assert step.loss.requires_grad
 
 
-@pytest.mark.parametrize(("parameters", "message"), [({"beta": 1.0}, "beta must lie in"), ({"lambda_": -1}, "lambda_")])
+def test_a_separate_vote_is_nothing_for_a_method_that_selects_every_sample(table, settings):
+    shared, separate = (
+        LECClassifier(TinyNet, method="elr", separate_vote=v, **settings).fit(*table) for v in (False, True)
+    )
+
+    assert torch.equal(weights(separate), weights(shared))
+
+
+@pytest.mark.parametrize("separate_vote", [True, False])
+def test_a_loss_sees_what_was_remembered_before_its_batch(table, settings, separate_vote):
+    seen = []
+
+    class SelectingELR(ELR):
+        selects_samples = True
+
+        def select(self, batch):
+            return Selection(batch.samples % 3 > 0, super().select(batch).memory)
+
+        def loss(self, criterion, outputs, labels, samples):
+            seen.append(self.record.memory["mean_prediction"][samples].sum(dim=-1))
+            return super().loss(criterion, outputs, labels, samples)
+
+    LECClassifier(TinyNet, method=SelectingELR, separate_vote=separate_vote, **settings).fit(*table)
+
+    sums = [1 - 0.7**epoch for epoch in range(3)]
+    assert torch.allclose(
+        torch.stack([torch.cat(seen[6 * e : 6 * e + 6]).mean() for e in range(3)]), torch.tensor(sums)
+    )
+
+
+def test_samples_of_weight_zero_do_not_count_in_the_term_either(table, settings):
+    X, sample_weight = table[0].copy(), (np.arange(90) % 2).astype(float)
+    first = LECClassifier(TinyNet, method="elr", **settings).fit(X, table[1], sample_weight=sample_weight)
+    X[sample_weight == 0] += 1
+    second = LECClassifier(TinyNet, method="elr", **settings).fit(X, table[1], sample_weight=sample_weight)
+
+    assert torch.allclose(weights(first), weights(second), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"), [({"beta": 1.0}, "beta must be"), ({"lambda_": "3"}, "lambda_ must be")]
+)
 def test_bad_parameters_are_refused(table, parameters, message):
     with pytest.raises(ValueError, match=message):
         LECClassifier(TinyNet, method=ELR(**parameters)).fit(*table)
@@ -84,7 +131,7 @@ def test_elr_does_not_memorize_what_standard_does(noisy_digits):
     assert elr > standard + 0.1
 
 
-def test_a_sample_that_is_not_finite_leaves_no_trace_in_the_running_means(table, quick):
+def test_a_sample_that_is_not_finite_leaves_no_trace_in_the_running_means(table):
     X = table[0].copy()
     X[7] = np.nan
     dataset = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(table[1]))
