@@ -41,7 +41,7 @@ Standard, D2L, Forward and cleanlab are not. Among the settings, "{NOTHING}" sta
 NOTES = "notes.md"
 CAPTIONS = {
     "figure2": "From the first epoch after the warm-up on, when filtering starts.",
-    "figureA2": "Above each image the label that it bears, and in brackets what it shows where that is something else.",
+    "figureA2": "Above each image its label, and in brackets what it shows where that is something else.",
     "figure4": "D2L and Forward keep every row: their line is that of Standard, and they are left out.",
 }
 COUNTED = f"""Counted with M = {M} and a noise ratio of {EPS:.0%}: parameters as a multiple of one network's (m), and
