@@ -1,7 +1,6 @@
 """The tables and figures of the paper: ``python -m benchmarks list``, ``run`` and ``report``."""
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from benchmarks.scales import SCALES, SettingsError, load_scale
 OUT = Path("results")
 N_NAMED = 5
 """How many cells are named that failed for the same reason."""
+from sklearn_lec._validation import did_you_mean
 
 
 def main(arguments=None):
@@ -92,10 +92,9 @@ def _report(options):
 
 def _experiment(name):
     if name != "all" and name not in EXPERIMENTS:
-        close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
         raise argparse.ArgumentTypeError(
-            f"unknown experiment {name!r}; {hint}Tables and figures: {', '.join(EXPERIMENTS)}, or all."
+            f"unknown experiment {name!r}; {did_you_mean(name, EXPERIMENTS)}Tables and figures: "
+            f"{', '.join(EXPERIMENTS)}, or all."
         )
     return name
 

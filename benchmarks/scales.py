@@ -1,6 +1,5 @@
 """How large the benchmarks are run: the settings of each scale, read from ``scales.toml``."""
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -9,6 +8,7 @@ from types import MappingProxyType
 
 from benchmarks.cells import Cell, data_parts
 from benchmarks.methods import CLEANLAB, parameters_of
+from sklearn_lec._validation import did_you_mean
 from sklearn_lec.methods import METHODS
 
 __all__ = ["OF_EVERY_TRAINING", "SCALES", "Scale", "SettingsError", "check_names", "load_scale", "settings_of_methods"]
@@ -126,9 +126,7 @@ def load_scale(name: str) -> Scale:
     scale : Scale
     """
     if name not in SCALES:
-        close = difflib.get_close_matches(str(name), SCALES, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"unknown scale {name!r}; {hint}Scales: {', '.join(SCALES)}.")
+        raise ValueError(f"unknown scale {name!r}; {did_you_mean(name, SCALES)}Scales: {', '.join(SCALES)}.")
     try:
         tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -147,6 +145,7 @@ def check_names(table: dict, *, known: set[str]) -> None:
     parts = [table["settings"], *table.get("data", {}).values(), *table.get("network", {}).values()]
     for name in (name for part in parts for name in part):
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise SettingsError(f"unknown setting {name!r} in {FILE.name}; {hint}Settings: {', '.join(sorted(known))}.")
+            raise SettingsError(
+                f"unknown setting {name!r} in {FILE.name}; {did_you_mean(name, known)}Settings: "
+                f"{', '.join(sorted(known))}."
+            )
