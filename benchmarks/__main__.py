@@ -14,11 +14,11 @@ from benchmarks.records import DamagedRecordError
 from benchmarks.report import check_page, write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import SCALES, SettingsError, load_scale
+from sklearn_lec._validation import did_you_mean
 
 OUT = Path("results")
 N_NAMED = 5
 """How many cells are named that failed for the same reason."""
-from sklearn_lec._validation import did_you_mean
 
 
 def main(arguments=None):
