@@ -26,7 +26,7 @@ from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import Checkpoints
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
 from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
-from sklearn_lec.methods import Batch, Method, Selection
+from sklearn_lec.methods import Method, Selection
 
 __all__ = ["TrainingRun"]
 
@@ -253,18 +253,10 @@ class TrainingRun:
                 samples.append(batch.samples.to(device))
                 if method.needs_outputs:
                     outputs.append(of_networks)
-        losses, samples = torch.cat(losses, dim=1), torch.cat(samples)
-        finite = losses.isfinite().all(dim=0)
-        if not finite.all():
-            self._warn_of_bad_samples(samples[~finite])
-        labels = self.codes.to(samples.device)[samples]
         outputs = [torch.cat(of_network) for of_network in zip(*outputs, strict=True)]
-        selection = method.select(Batch(outputs, labels, samples, losses=losses))
-        method.record.remember(samples, selection.memory)
-        if selection.mask is None:
+        selected = self._loss.select_among_all(torch.cat(losses, dim=1), outputs, self.codes, torch.cat(samples))
+        if selected is None:
             return iterator
-        selected = torch.zeros(len(self.dataset), dtype=torch.bool, device=samples.device)
-        selected[samples] = selection.mask.all(dim=0)
         self._selected_in_epoch = selected
         arguments = net.get_params_for("iterator_train")
         if arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None:
@@ -281,12 +273,7 @@ class TrainingRun:
 
     def _train(self, batch, step_fn, fit_params: dict, *, selection: Selection | None = None) -> dict:
         """Run the training step on a batch; report the mean loss over the networks, and the samples selected."""
-        samples = getattr(batch, "samples", None)
-        if samples is None:
-            raise TypeError(
-                f"a batch of the training has no sample numbers, which select by sample needs: {type(batch).__name__}. "
-                "Batches must be passed on as super().get_iterator(dataset, training=True) yields them."
-            )
+        samples = _sample_numbers_of(batch)
         if selection is None and self._selected_in_epoch is not None:
             selection = Selection(self._selected_in_epoch[samples.to(self._selected_in_epoch.device)])
         self.batch = _BatchUnderWay(unpack_data(batch)[0], samples, selection)
@@ -304,7 +291,7 @@ class TrainingRun:
         """Vote in a pass without gradients, and run the training step on the selected samples alone."""
         X, y = unpack_data(batch)
         self.net.module_.train()
-        mask, memory, outputs = self._loss.select(X, self.label_codes(y, known=True), batch.samples)
+        mask, memory, outputs = self._loss.select(X, self.label_codes(y, known=True), _sample_numbers_of(batch))
         positions = mask.nonzero().flatten()
         if len(positions) == 0:
             # The step is run all the same, for what users count in it; it must leave no trace.
@@ -374,6 +361,17 @@ class TrainingRun:
         if kind not in self._warned_of:
             self._warned_of.add(kind)
             warnings.warn(message, stacklevel=2)
+
+
+def _sample_numbers_of(batch) -> Tensor:
+    """Return the sample numbers that a batch carries, or raise an error that says where they come from."""
+    samples = getattr(batch, "samples", None)
+    if samples is None:
+        raise TypeError(
+            f"a batch of the training, a {type(batch).__name__}, has no sample numbers, so that it is not known which "
+            "samples it holds. Batches must be passed on as super().get_iterator(dataset, training=True) yields them."
+        )
+    return samples
 
 
 def _refuse_several_processes(net) -> None:

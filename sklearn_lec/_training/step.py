@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from sklearn_lec._selection import array_if_on_host, on_host, unanimous
 from sklearn_lec._training.batches import finite_samples, take
+from sklearn_lec._training.criterion import WeightedCriterion
 from sklearn_lec._training.torch_utils import (
-    class_weights,
     label_to_ignore,
     one_loss_per_sample,
     reset_broken_batchnorm,
@@ -174,6 +174,35 @@ class FilteredLoss:
             mask[finite], memory, _ = self.select(take(X, finite), labels[finite], samples[finite])
         return mask, memory, outputs
 
+    def select_among_all(self, losses: Tensor, outputs, codes: Tensor, samples: Tensor) -> Tensor | None:
+        """Select among all training samples before an epoch, and remember the votes.
+
+        Parameters
+        ----------
+        losses : Tensor of shape (n_networks, n_training)
+        outputs : sequence of Tensors of shape (n_training, n_classes)
+            One for each network, or none if the method does not need them.
+        codes : int64 Tensor of shape (n_samples_in_X,)
+            The given labels as class numbers.
+        samples : int64 Tensor of shape (n_training,)
+
+        Returns
+        -------
+        selected : bool Tensor of shape (n_samples_in_X,), or None for every training sample
+        """
+        finite = losses.isfinite().all(dim=0)
+        all_finite = bool(finite.all())
+        if not all_finite:
+            self._leave_out(samples[~finite])
+            losses, samples, outputs = losses[:, finite], samples[finite], [output[finite] for output in outputs]
+        selection = self.method.select(Batch(outputs, codes.to(samples.device)[samples], samples, losses=losses))
+        self.method.record.remember(samples, selection.memory)
+        if selection.mask is None and all_finite:
+            return None
+        selected = torch.zeros(len(codes), dtype=torch.bool, device=samples.device)
+        selected[samples] = True if selection.mask is None else selection.mask.all(dim=0)
+        return selected
+
     # --- votes ----------------------------------------------------------------------------------------------------
 
     @torch.no_grad()
@@ -245,7 +274,7 @@ class FilteredLoss:
             weights = self.sample_weight.to(output)[samples]
             if not weights.any():
                 return None
-        criterion = _WeightedCriterion(self.criterion, self.compute, weights)
+        criterion = WeightedCriterion(self.criterion, self.compute, weights)
         return self.method.loss(criterion, output, labels, samples)
 
     def _no_update(self, losses) -> Tensor:
@@ -288,45 +317,6 @@ class FilteredLoss:
         selected = finite.repeat(1 if step.selected is None else len(step.selected), 1)
         selected[:, finite] = True if step.selected is None else step.selected
         return Step(step.loss, selected)
-
-
-class _WeightedCriterion:
-    """The `Criterion` of a batch, in which each sample counts by its weight.
-
-    Parameters
-    ----------
-    criterion : nn.Module
-    compute : callable (outputs, targets) -> Tensor
-        Applies the criterion.
-    sample_weight : Tensor of shape (n_samples,) or None
-        None for equal weights.
-    """
-
-    def __init__(self, criterion, compute, sample_weight):
-        self.criterion = criterion
-        self.compute = compute
-        self.sample_weight = sample_weight
-
-    def __call__(self, outputs, targets) -> Tensor:
-        if self.sample_weight is None:
-            return self.compute(outputs, targets)
-        with one_loss_per_sample(self.criterion, weigh_classes=True):
-            total = (self.sample_weight * self.compute(outputs, targets)).sum()
-        if self.criterion.reduction == "sum":
-            return total
-        if targets.is_floating_point():  # torch divides by the number of samples then, whatever the classes' weights
-            return total / self.sample_weight.sum()
-        by_class = class_weights(self.criterion)
-        counting = self.sample_weight * (targets != getattr(self.criterion, "ignore_index", None))
-        return total / (counting if by_class is None else counting * by_class[targets]).sum()
-
-    def mean(self, values) -> Tensor:
-        """Return the mean of one value per sample; the sum, if the criterion sums up."""
-        is_sum = getattr(self.criterion, "reduction", "mean") == "sum"
-        if self.sample_weight is None:
-            return values.sum() if is_sum else values.mean()
-        total = (self.sample_weight * values).sum()
-        return total if is_sum else total / self.sample_weight.sum()
 
 
 def _part(memory, mask: Tensor) -> dict[str, Tensor]:

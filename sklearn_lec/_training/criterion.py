@@ -1,0 +1,46 @@
+"""The criterion as methods see it: a loss of one batch, in which samples count by their weights."""
+
+from torch import Tensor
+
+from sklearn_lec._training.torch_utils import class_weights, one_loss_per_sample
+
+__all__ = ["WeightedCriterion"]
+
+
+class WeightedCriterion:
+    """The `Criterion` of a batch, in which each sample counts by its weight.
+
+    Parameters
+    ----------
+    criterion : nn.Module
+    compute : callable (outputs, targets) -> Tensor
+        Applies the criterion.
+    sample_weight : Tensor of shape (n_samples,) or None
+        None for equal weights.
+    """
+
+    def __init__(self, criterion, compute, sample_weight):
+        self.criterion = criterion
+        self.compute = compute
+        self.sample_weight = sample_weight
+
+    def __call__(self, outputs, targets) -> Tensor:
+        if self.sample_weight is None:
+            return self.compute(outputs, targets)
+        with one_loss_per_sample(self.criterion, weigh_classes=True):
+            total = (self.sample_weight * self.compute(outputs, targets)).sum()
+        if self.criterion.reduction == "sum":
+            return total
+        if targets.is_floating_point():  # torch divides by the number of samples then, whatever the classes' weights
+            return total / self.sample_weight.sum()
+        by_class = class_weights(self.criterion)
+        counting = self.sample_weight * (targets != getattr(self.criterion, "ignore_index", None))
+        return total / (counting if by_class is None else counting * by_class[targets]).sum()
+
+    def mean(self, values) -> Tensor:
+        """Return the mean of one value per sample; the sum, if the criterion sums up."""
+        is_sum = getattr(self.criterion, "reduction", "mean") == "sum"
+        if self.sample_weight is None:
+            return values.sum() if is_sum else values.mean()
+        total = (self.sample_weight * values).sum()
+        return total if is_sum else total / self.sample_weight.sum()
