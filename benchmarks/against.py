@@ -72,6 +72,8 @@ def main() -> None:
     if options.work is not None:
         _work(*CASES[options.work])
         return
+    if options.other is None:
+        parser.error("name the folder of the other checkout")
     from benchmarks.timing import alternate, ratio, shown
 
     folders = {"this": Path(__file__).resolve().parents[1], "other": options.other.resolve()}

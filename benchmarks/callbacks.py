@@ -32,9 +32,10 @@ class LabelQualityOfNetworks(LabelQuality):
         super().on_train_begin(net, X, y, **kwargs)
         self._start_counting()
 
-    def on_batch_end(self, net, batch=None, training=False, selected=None, **kwargs):
+    def on_batch_end(self, net, batch=None, training=False, **kwargs):
         """Count what each network learned from, where they differ."""
-        if training and selected is not None and len(selected) > 1:
+        selected = batch.selected if training else None
+        if selected is not None and len(selected) > 1:
             is_right = ~self.noise_mask_[batch.samples.numpy()]
             self.n_selected_ += selected.sum(dim=1).cpu().numpy()
             self.n_right_ += selected.cpu().numpy()[:, is_right].sum(axis=1)

@@ -48,7 +48,7 @@ def parameters_of(method: str) -> tuple[str, ...]:
     """
     if method == CLEANLAB:
         return ()
-    return tuple(name for name in METHODS[method]._get_param_names() if name in ESTIMATOR_PARAMETERS)
+    return tuple(name for name in METHODS[method]().get_params() if name in ESTIMATOR_PARAMETERS)
 
 
 def in_order(methods: Iterable[str]) -> list[str]:

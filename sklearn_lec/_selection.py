@@ -219,23 +219,27 @@ class SampleRecord:
         self.n_epochs = 0
         if training_samples is not None:
             self.counts.fill_(-1)[training_samples] = 0
-        self.memory = {
-            name: value.to(device).expand(n_samples, *value.shape).clone() for name, value in (memory or {}).items()
-        }
+        first = {name: torch.as_tensor(value, device=device) for name, value in (memory or {}).items()}
+        self.memory = {name: value.expand(n_samples, *value.shape).clone() for name, value in first.items()}
 
     def add(self, samples: Tensor, selected: Tensor | None) -> None:
         """Note that the epoch under way learned from those of `samples` where `selected` is True; None for all."""
         current, samples = array_if_on_host(self.current), array_if_on_host(samples)
-        current[samples] |= True if selected is None else array_if_on_host(selected)
+        if selected is None:
+            current[samples] = True
+        elif isinstance(current, np.ndarray):  # a sampler may have drawn a sample twice
+            current[samples[array_if_on_host(selected)]] = True
+        else:
+            current[samples] |= selected
 
     def remember(self, samples: Tensor, memory: Mapping[str, Tensor]) -> None:
         """Write new values of the method's memory for `samples`."""
         for name, values in memory.items():
-            table = array_if_on_host(self.memory[name])
+            table, values = array_if_on_host(self.memory[name]), values.to(self.memory[name].dtype)
             if isinstance(table, np.ndarray):
                 table[array_if_on_host(samples)] = array_if_on_host(values)
             else:
-                table[samples] = values.to(table.dtype)
+                table[samples] = values
 
     def close_epoch(self, *, is_past_warmup: bool) -> int:
         """End the epoch under way and return how many samples it selected; warm-up does not enter the score."""

@@ -13,12 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from torch.utils.data import Dataset, IterableDataset
 
-from sklearn_lec._training.torch_utils import one_loss_per_sample
-
 __all__ = [
     "check_classes",
     "check_corruption_matrix",
-    "check_criterion",
     "check_eps",
     "check_inputs",
     "check_labels",
@@ -175,33 +172,6 @@ def check_outputs(outputs, *, n_samples: int, n_classes: int, n_networks: int = 
         f"it must return logits of shape ({n_samples}, {n_classes}). Give its constructor an argument num_classes, "
         "which is then filled in, or name all classes that it knows with the parameter classes."
     )
-
-
-def check_criterion(criterion, *, n_classes: int, per_sample: bool) -> None:
-    """Raise an error if the criterion cannot give one loss for several samples or, if asked to, one per sample."""
-    fix = "Use torch.nn.CrossEntropyLoss, or a module that returns one loss per sample where its reduction is 'none'."
-    name = type(criterion).__name__
-    if getattr(criterion, "reduction", None) == "none":
-        raise ValueError("criterion__reduction must not be 'none': an update needs one loss for all selected samples.")
-    if not per_sample:
-        return
-    if not hasattr(criterion, "reduction"):
-        raise TypeError(
-            f"the criterion {name} cannot give one loss per sample, which is what methods compare: it has no attribute "
-            f"reduction. {fix}"
-        )
-    try:
-        with one_loss_per_sample(criterion):
-            shape = tuple(criterion(torch.zeros(2, n_classes), torch.arange(2)).shape)
-    except (RuntimeError, ValueError, IndexError) as error:
-        raise ValueError(
-            f"the criterion {name} cannot compare logits of shape (2, {n_classes}) with 2 labels: {error}. {fix}"
-        ) from error
-    if shape != (2,):
-        raise ValueError(
-            f"the criterion {name} with reduction='none' returned shape {shape} for 2 samples, but methods compare "
-            f"one loss per sample. {fix}"
-        )
 
 
 def check_eps(eps) -> None:

@@ -5,9 +5,10 @@ import torch
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
-from sklearn_lec._training.build import method_defaults, new_method, updated_method, warn_of_unused_parameters
+from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
+from sklearn_lec._training.criterion import check_criterion
 from sklearn_lec._training.net import MethodNet
-from sklearn_lec._validation import check_criterion, check_inputs, check_sample_weight
+from sklearn_lec._validation import check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
 from sklearn_lec.methods import Method
 from sklearn_lec.modules import MLP
@@ -161,8 +162,9 @@ class LECClassifier(MethodNet):
     that evaluates a batch several times, such as LBFGS, each evaluation votes.
 
     Subclasses may override skorch's hooks, as in skorch's recipe for gradient accumulation. Samples are selected in
-    ``get_loss``: a step that does not reach it is an error. Callbacks get them as ``selected`` in ``on_batch_end``, a
-    mask of shape (1, n_batch) or (n_networks, n_batch), or None for all; ``batch.samples`` are their numbers in X.
+    ``get_loss``: a step that does not reach it is an error. In ``on_batch_end`` callbacks find them as
+    ``batch.selected``, a mask of shape (1, n_batch) or (n_networks, n_batch), or None for all; ``batch.samples`` are
+    their numbers in X.
 
     Selecting by loss is weak where wrong labels resemble each other, as when an annotator always confuses two classes:
     use a larger `M` there. ``partial_fit`` goes on with the record of the samples as long as it gets the same labels.
@@ -253,6 +255,9 @@ class LECClassifier(MethodNet):
 
     def __getattr__(self, name):
         """Look up fitted attributes of the method, such as ``corruption_matrix_``, that the estimator has not."""
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):  # Python asks here, too, when a property raises an AttributeError
+            return own.fget(self)
         method = vars(self).get("method_")
         if name.endswith("_") and not name.startswith("_") and method is not None and method.record is not None:
             return getattr(method, name)
@@ -267,11 +272,6 @@ class LECClassifier(MethodNet):
     def _get_param_names(self):
         # skorch counts everything without a trailing underscore, private attributes too.
         return [name for name in vars(self) if not name.startswith("_") and not name.endswith("_")]
-
-    @classmethod
-    def method_defaults(cls):
-        """Return the parameters that methods take from the estimator, with their defaults."""
-        return method_defaults(cls)
 
     def set_params(self, **params):
         """Set parameters; those of a method instance are named ``method__<name>``."""
@@ -337,11 +337,12 @@ class LECClassifier(MethodNet):
         if is_fit:
             method.check_length((0 if from_scratch else self.method_.epoch) + self.max_epochs)
         with self._random_numbers(restart=from_scratch):
-            X, y = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
+            X, y, classes = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
             criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
             per_sample = method.selects_samples or sample_weight is not None
-            check_criterion(criterion, n_classes=len(self.classes_inferred_), per_sample=per_sample)
+            check_criterion(criterion, n_classes=len(classes), per_sample=per_sample)
             weights = None if sample_weight is None else check_sample_weight(sample_weight, n_samples=len(y))
+            self._note_classes(X, classes)
             if from_scratch:
                 self.initialize()
             else:

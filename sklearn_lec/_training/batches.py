@@ -45,7 +45,10 @@ class IndexedBatch(tuple):
     They are an attribute and not a part of the pair, because skorch's callbacks unpack a batch into exactly two.
     """
 
-    samples: torch.Tensor
+    samples: torch.Tensor | None
+    selected: torch.Tensor | None = None
+    """After a training step: which samples were learned from, shape (1, n_samples) or (n_networks, n_samples); None for
+    all of them."""
 
     def __new__(cls, X, y, samples):
         """Make the pair ``(X, y)`` with the attribute `samples`."""
@@ -62,7 +65,7 @@ class IndexedDataset(Dataset):
     dataset : torch Dataset
         Yields pairs (x, y).
     numbers : int array of shape (len(dataset),) or None, default=None
-        The number of each sample; None counts from 0.
+        The number of each sample; None if it is not known.
     collate_fn : callable or None, default=None
         Makes a batch of a list of samples. If None, data in memory is indexed by whole batches, without a call per
         sample, and other data goes through torch's own collate function.
@@ -83,7 +86,7 @@ class IndexedDataset(Dataset):
         arrays: tuple | None = None,
     ):
         self.dataset = dataset
-        self.numbers = np.arange(len(dataset)) if numbers is None else numbers
+        self.numbers = numbers
         self.collate_fn = collate_fn or default_collate
         self.positions = None
         self.arrays = None
@@ -104,7 +107,7 @@ class IndexedDataset(Dataset):
             y = torch.zeros(len(at)) if y is None else y
         else:
             X, y = unpack_data(self.collate_fn(self._samples(positions)))
-        return torch.from_numpy(self.numbers[at]), X, _numeric_as_tensor(y)
+        return None if self.numbers is None else torch.from_numpy(self.numbers[at]), X, _numeric_as_tensor(y)
 
     def _samples(self, positions):
         positions = np.asarray(positions).tolist()  # a data set of the user's counts on plain numbers
@@ -116,7 +119,7 @@ class IndexedDataset(Dataset):
         try:
             return self.dataset[position]
         except Exception as error:
-            error.add_note(f"This was sample {self.numbers[position]} of X.")
+            error.add_note(f"This was sample {position if self.numbers is None else self.numbers[position]} of X.")
             raise
 
 

@@ -66,6 +66,10 @@ def updated_method(net) -> Method:
             f"the training under way is one of {type(net.method_).__name__} with {net.method_.n_networks} "
             f"network(s); method={net.method!r}, M={net.M} cannot go on with it. Call fit, or initialize first."
         )
+    record = net.method_.record
+    declared = {} if record is None else method.sample_memory(len(net.classes_))
+    if any(value.shape != record.memory[name].shape[1:] for name, value in declared.items() if name in record.memory):
+        raise ValueError(f"method={net.method!r} remembers more or less of each sample than before. Call fit.")
     method.load_state_dict(net.method_.state_dict())
     return method
 

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.data import Subset
 
 from sklearn_lec._training.batches import reference_parameter, to_like
+from sklearn_lec._training.build import method_defaults
 from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
 
 __all__ = ["NetContext"]
@@ -31,6 +32,8 @@ class NetContext:
         self.net = net
         self.run = run
         self.n_classes = len(net.classes_)
+        self.labels = run.codes
+        self.samples = run.numbers
         self.criterion = getattr(net.criterion_, "_orig_mod", net.criterion_)
         self.device = reference_parameter(net.module_).device
         self.last_epoch = run.last_epoch
@@ -85,7 +88,7 @@ class NetContext:
         callbacks = net.callbacks
         if isinstance(callbacks, list):
             callbacks = [_copy(item) for item in callbacks if is_callback(item, UPDATE_CALLBACKS)]
-        parameters = net.get_params(deep=False) | net.method_defaults()
+        parameters = net.get_params(deep=False) | method_defaults(type(net))
         parameters |= {"method": method, "random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
         parameters |= {"callbacks": callbacks, "classes": net.classes_inferred_}
         parameters |= {"checkpoint_dir": run.checkpoints and run.checkpoints.folder_of_first_training()}

@@ -1,10 +1,11 @@
 """The criterion as methods see it: a loss of one batch, in which samples count by their weights."""
 
+import torch
 from torch import Tensor
 
 from sklearn_lec._training.torch_utils import class_weights, one_loss_per_sample
 
-__all__ = ["WeightedCriterion"]
+__all__ = ["WeightedCriterion", "check_criterion"]
 
 
 class WeightedCriterion:
@@ -44,3 +45,30 @@ class WeightedCriterion:
             return values.sum() if is_sum else values.mean()
         total = (self.sample_weight * values).sum()
         return total if is_sum else total / self.sample_weight.sum()
+
+
+def check_criterion(criterion, *, n_classes: int, per_sample: bool) -> None:
+    """Raise an error if the criterion cannot give one loss for several samples or, if asked to, one per sample."""
+    fix = "Use torch.nn.CrossEntropyLoss, or a module that returns one loss per sample where its reduction is 'none'."
+    name = type(criterion).__name__
+    if getattr(criterion, "reduction", None) == "none":
+        raise ValueError("criterion__reduction must not be 'none': an update needs one loss for all selected samples.")
+    if not per_sample:
+        return
+    if not hasattr(criterion, "reduction"):
+        raise TypeError(
+            f"the criterion {name} cannot give one loss per sample, which is what methods compare: it has no attribute "
+            f"reduction. {fix}"
+        )
+    try:
+        with one_loss_per_sample(criterion):
+            shape = tuple(criterion(torch.zeros(2, n_classes), torch.arange(2)).shape)
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"the criterion {name} cannot compare logits of shape (2, {n_classes}) with 2 labels: {error}. {fix}"
+        ) from error
+    if shape != (2,):
+        raise ValueError(
+            f"the criterion {name} with reduction='none' returned shape {shape} for 2 samples, but methods compare "
+            f"one loss per sample. {fix}"
+        )

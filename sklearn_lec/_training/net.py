@@ -87,7 +87,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     # --- one call of fit or partial_fit ---------------------------------------------------------------------------
 
     def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
-        """Check X and y, note what they tell about classes and features, and return them."""
+        """Check X and y, note the features, and return X, y and the classes."""
         X = check_inputs(self, X, reset=from_scratch)
         n_samples = len(X) if isinstance(X, Dataset) else get_len(X)
         if y is None and not isinstance(X, Dataset):
@@ -107,9 +107,12 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
                 f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
                 "which the outputs of the network belong. Call fit to start with other classes."
             )
-        self.classes_inferred_ = check_classes(y, known=known)
-        self.module_arguments_ = module_arguments(sample_shape(X), len(self.classes_inferred_))
-        return X, y
+        return X, y, check_classes(y, known=known)
+
+    def _note_classes(self, X, classes):
+        """Note the classes, and what they and X tell about the arguments of the network."""
+        self.classes_inferred_ = classes
+        self.module_arguments_ = module_arguments(sample_shape(X), len(classes))
 
     @contextmanager
     def _training_run(self, X, y, **arguments):
@@ -128,7 +131,8 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     def fit_loop(self, X, y=None, epochs=None, **fit_params):
         """Train for `epochs` epochs, or for as many as an interrupted run has left; `max_epochs` if None."""
         if self._run is None:  # called directly
-            X, y = self._validate_fit_data(X, y)
+            X, y, classes = self._validate_fit_data(X, y)
+            self._note_classes(X, classes)
             with self._training_run(X, y):
                 return self.fit_loop(X, y, epochs, **fit_params)
         self._run.fit_params = {name: value for name, value in fit_params.items() if name != "_routing_method"}
@@ -178,20 +182,20 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
 
     def get_loss(self, y_pred, y_true, X=None, training=False):
         """Return the loss: in a training step that of the selected samples summed over networks, else the mean."""
-        label_codes = LabelCodes(self.classes_inferred_) if self._run is None else self._run.label_codes
-        # A get_loss of the user's own may have lost the flag; within a training step the mode of the network tells.
-        in_step = self._run is not None and self._run.batch is not None and self.module_.training
-        labels = label_codes(y_true, known=training or in_step)
+        run = self._run
+        label_codes = LabelCodes(self.classes_inferred_) if run is None else run.label_codes
+        labels = label_codes(y_true, known=training)
         n_classes, n_networks = len(label_codes.classes), self.method_.n_networks
         check_outputs(y_pred, n_samples=len(labels), n_classes=n_classes, n_networks=n_networks)
-        labels = labels.to(y_pred.device)
-        if self._run is not None and (training or in_step):
-            return self._run.loss_of_batch(y_pred, labels, X)
-        if training and self.method_.selects_samples:
+        # A get_loss of the user's own may have lost the flag: within a training step it is known what is trained on.
+        if run is not None and (training or (self.module_.training and run.is_under_way(labels))):
+            return run.loss_of_batch(y_pred, labels, X)
+        if training and not self.method_.is_ordinary:
             raise RuntimeError(
-                f"a training step outside of fit and partial_fit cannot select samples, which method={self.method!r} "
-                "does. Call partial_fit, or use method='standard'."
+                f"a training step outside of fit and partial_fit would be ordinary training, and not that of "
+                f"method={self.method!r}. Call partial_fit, or use method='standard'."
             )
+        labels = labels.to(y_pred.device)
         criterion_loss = super().get_loss
         of_networks = [criterion_loss(o, labels) for o in per_network(y_pred, self.method_)]
         return torch.stack(of_networks).mean()

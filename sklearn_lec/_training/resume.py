@@ -100,6 +100,8 @@ class Checkpoints:
         self.identity = {name: digest(value) for name, value in (_relevant_parameters(net) | data).items()}
         self.random_before = None
         """The random numbers with which the run began; the split of the data is drawn from them."""
+        self.n_first = 0
+        """How many trainings have come before this one."""
         self.resumed = None
         """The state that the training was resumed from, until the data has been split."""
 
@@ -126,7 +128,7 @@ class Checkpoints:
         """Check that the data was split as in the run that is resumed, and go on with its random numbers."""
         if self.resumed is None:
             return
-        if self.net.method_.data_identity != self.resumed["method"]["data_identity"]:
+        if self.net.method_.data_identity != self.resumed["method"]["state"]["data_identity"]:
             raise ValueError(
                 "train_split holds out other samples than in the run in checkpoint_dir. Give it a random_state."
             )
@@ -145,7 +147,8 @@ class Checkpoints:
         """
         if not self.folder.files():
             self.folder.write(self._state(), epoch=0)
-        return self.folder.path / "first"
+        self.n_first += 1
+        return self.folder.path / ("first" if self.n_first == 1 else f"first-{self.n_first}")
 
     def _state(self) -> dict:
         """Return all that a training goes on with, as tensors and plain values."""
@@ -156,7 +159,7 @@ class Checkpoints:
             "trainable": {name: p.requires_grad for name, p in net.module_.named_parameters()},
             "criterion": net.criterion_.state_dict(),
             "optimizer": net.optimizer_.state_dict(),
-            "method": _encode(net.method_.state_dict(), "method"),
+            "method": net.method_.state_dict() | {"state": _encode(net.method_.state_dict()["state"], "method_")},
             "history": _encode(net.history.to_list(), "history"),
             "callbacks": {name: _callback_state(callback, name) for name, callback in net.callbacks_},
             "random": _encode(global_state(), "random"),

@@ -1,6 +1,5 @@
 """TrainingRun: all that lives for one call of ``fit`` or ``partial_fit``."""
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +11,7 @@ from skorch.dataset import unpack_data
 from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
+from sklearn_lec._selection import on_host
 from sklearn_lec._training.batches import (
     IndexedBatch,
     IndexedLoader,
@@ -26,6 +26,7 @@ from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import Checkpoints
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
 from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
+from sklearn_lec._training.warn import RunWarnings
 from sklearn_lec.methods import Method, Selection
 
 __all__ = ["TrainingRun"]
@@ -68,8 +69,16 @@ class TrainingRun:
     ----------
     dataset : Dataset
         All of X and y; sample numbers are positions in it.
+    label_codes : LabelCodes
+        From labels to class numbers.
+    codes : int64 Tensor of shape (n_samples,)
+        The class number of every sample.
     dataset_train : Dataset or None
         What is trained on, once the data is split.
+    numbers : int64 Tensor of shape (n_training,) or None
+        The numbers of the samples in it.
+    reference : Tensor or None
+        A parameter of the network during an epoch: batches are brought to its device and precision.
     last_epoch : int
         The number of the epoch with which the run will end.
     checkpoints : Checkpoints or None
@@ -84,6 +93,8 @@ class TrainingRun:
         self.sample_weight = sample_weight
         self.fit_params = fit_params or {}
         self.label_codes = LabelCodes(net.classes_inferred_)
+        self.codes = self.label_codes(y)
+        self.numbers: Tensor | None = None
         self.dataset = net.get_dataset(X, y)
         self.dataset_train: Dataset | None = None
         self.last_epoch = 0
@@ -96,7 +107,7 @@ class TrainingRun:
         self._arrays = data_on_device(net, self.dataset)
         self._loss: FilteredLoss | None = None
         self._selected_in_epoch: Tensor | None = None
-        self._warned_of = set()
+        self._warnings = RunWarnings()
 
     @property
     def method(self) -> Method:
@@ -126,21 +137,21 @@ class TrainingRun:
                 "must return the data set it was given, or a torch.utils.data.Subset of it."
             )
         self.dataset_train = dataset_train
-        self._recognize_samples(numbers)
+        self.numbers = torch.from_numpy(numbers)
+        self._recognize_samples()
         self.method.before_training(NetContext(self.net, self))
         if self.checkpoints is not None:
             self.checkpoints.after_split()
         self.separate_vote = self._decide_on_separate_vote()
 
-    def _recognize_samples(self, numbers: np.ndarray) -> None:
+    def _recognize_samples(self) -> None:
         """Let the method go on with its record if these are the samples that it knows, and else begin a new one."""
-        self.codes = self.label_codes(self.y)
-        identity = joblib.hash((self.codes.numpy(), numbers))
+        identity = joblib.hash((self.codes.numpy(), self.numbers.numpy()))
         if identity != self.method.data_identity:
             self.method.reset(
                 len(self.dataset),
                 n_classes=len(self.label_codes.classes),
-                training_samples=torch.from_numpy(numbers),
+                training_samples=self.numbers,
                 identity=identity,
                 device=next((p.device for p in self.net.module_.parameters()), self.net.device),
             )
@@ -165,7 +176,7 @@ class TrainingRun:
             and method.largest_share < SEPARATE_VOTE_BELOW
             and has_convolutions(net.module_)
             and net.get_params_for("iterator_train").get("collate_fn") is None  # whose batches may not be indexable
-            and not net.compile  # passes of two kinds and of ever other lengths would be compiled over and over
+            and not net.compile  # each number of selected samples would be compiled again
         )
 
     # --- batches --------------------------------------------------------------------------------------------------
@@ -203,21 +214,21 @@ class TrainingRun:
             The step, during which the run knows the batch.
         """
         net, method = self.net, self.method
+        self.reference = reference = reference_parameter(net.module_)
         self._loss = FilteredLoss(
             method,
-            net.criterion_,
+            getattr(net.criterion_, "_orig_mod", net.criterion_),  # skorch compiles it, too
             net.module_,
             forward=lambda X: net.infer(X, **self.fit_params),
             compute=partial(NeuralNetClassifier.get_loss, net),
-            sample_weight=self.sample_weight,
-            warn_of_bad_samples=self._warn_of_bad_samples,
+            sample_weight=None if self.sample_weight is None else self.sample_weight.to(reference.device),
+            warn_of_bad_samples=lambda samples: self._warnings.of_bad_samples(samples, epoch=method.epoch),
         )
         method.begin_epoch()
         method.before_epoch(NetContext(net, self))
         self._selected_in_epoch = None
         if method.scope == "epoch" and method.n_passes:
             iterator = self._over_selected_samples(iterator)
-        self.reference = reference_parameter(net.module_)
         is_separate = self.separate_vote and method.is_past_warmup and self._loss.votes_in_batches
         train = self._train_with_separate_vote if is_separate else self._train
         return iterator, lambda batch, **fit_params: train(batch, step_fn, fit_params)
@@ -228,18 +239,19 @@ class TrainingRun:
         self.reference = None
         n_selected = method.end_epoch()
         net.history.record("n_selected", n_selected)
-        self._warn_of_lost_classes()
+        self._warnings.of_lost_classes(method, codes=self.codes, classes=self.label_codes.classes)
         method.after_epoch(NetContext(net, self))
         if n_selected == 0:
-            self._warn_once(
-                "nothing selected",
-                f"nothing was learned in epoch {method.epoch}: no sample was selected. Voters agreed on none, or "
-                "batches are too small for a share of 1 - eps. Lower eps or M, or raise batch_size.",
-            )
+            self._warnings.of_nothing_selected(epoch=method.epoch)
 
     def _over_selected_samples(self, iterator):
         """Let the method select among all training samples, and return an iterator over those selected."""
         net, method = self.net, self.method
+        if method.n_passes > 1:
+            raise ValueError(
+                f"{type(method).__name__} asks for {method.n_passes} passes, but where scope is 'epoch' there is one, "
+                "in evaluation mode: others would give the same. Set n_passes = 1, or scope = 'batch'."
+            )
         losses, samples, outputs = [], [], []
         # In evaluation mode: these batches follow the order of X, which may be sorted by class, and batch norm would
         # see one class at a time.
@@ -261,7 +273,7 @@ class TrainingRun:
         arguments = net.get_params_for("iterator_train")
         if arguments.get("sampler") is not None or arguments.get("batch_sampler") is not None:
             return iterator  # a sampler of the user's counts on the whole set; samples are left out batch by batch
-        positions = selected.cpu().numpy()[sample_numbers(self.dataset_train, self.dataset)].nonzero()[0]
+        positions = selected.cpu()[self.numbers].numpy().nonzero()[0]
         over_selected = net.get_iterator(Subset(self.dataset_train, positions), training=True) if len(positions) else ()
         # An epoch without batches would leave skorch's callbacks without a loss or a prediction to look at.
         if not len(over_selected):
@@ -272,7 +284,7 @@ class TrainingRun:
     # --- a batch --------------------------------------------------------------------------------------------------
 
     def _train(self, batch, step_fn, fit_params: dict, *, selection: Selection | None = None) -> dict:
-        """Run the training step on a batch; report the mean loss over the networks, and the samples selected."""
+        """Run the training step on a batch; report the mean loss over the networks, and what was selected of it."""
         samples = _sample_numbers_of(batch)
         if selection is None and self._selected_in_epoch is not None:
             selection = Selection(self._selected_in_epoch[samples.to(self._selected_in_epoch.device)])
@@ -280,8 +292,8 @@ class TrainingRun:
         try:
             step = step_fn(batch, **fit_params)
             if self.batch.step is None:
-                self.batch.step = self._step_with_foreign_loss(step["loss"], samples)
-            step = step | {"selected": self.batch.step.selected}
+                self.batch.step = self._step_with_loss_of_user(step["loss"], samples)
+            batch.selected = self.batch.step.selected
         finally:
             self.batch = None
         n_networks = self.method.n_networks
@@ -295,11 +307,19 @@ class TrainingRun:
         positions = mask.nonzero().flatten()
         if len(positions) == 0:
             # The step is run all the same, for what users count in it; it must leave no trace.
-            with untracked_batchnorm(self.net.module_), torch.random.fork_rng():
+            devices = [self.reference.device] if self.reference.is_cuda else []
+            with untracked_batchnorm(self.net.module_), torch.random.fork_rng(devices):
                 return self._train(batch, step_fn, fit_params, selection=Selection(mask))
         selected = IndexedBatch(take(X, positions), take(y, positions), take(batch.samples, positions))
         step = self._train(selected, step_fn, fit_params, selection=Selection(memory=memory))
-        return step | {"y_pred": outputs, "selected": mask[None]}  # callbacks see the whole batch
+        batch.selected = mask[None]
+        return step | {"y_pred": outputs}  # callbacks see the whole batch
+
+    def is_under_way(self, labels: Tensor) -> bool:
+        """Return whether these are the labels of the batch that is trained on at the moment, as far as one can tell."""
+        if self.batch is None or len(labels) != len(self.batch.samples):
+            return False
+        return not on_host(labels) or torch.equal(labels, self.codes[self.batch.samples.cpu()])
 
     def loss_of_batch(self, outputs: Tensor, labels: Tensor, X=None) -> Tensor:
         """Return the loss of the batch under way, on the samples that the method selects."""
@@ -314,53 +334,26 @@ class TrainingRun:
                 f"get_loss got {len(labels)} samples of a batch of {len(batch.samples)}, so that it is not known which "
                 "ones these are. Pass whole batches to train_step_single; for smaller ones lower batch_size."
             )
-        samples = batch.samples.to(outputs.device)
+        if not self.is_under_way(labels):
+            raise ValueError(
+                "get_loss got other labels than those of the batch, or the same in another order, so that it is not "
+                "known which samples these are. Targets of your own belong in the loss of a sklearn_lec.methods.Method."
+            )
+        samples, labels = batch.samples.to(outputs.device), labels.to(outputs.device)
         X = batch.X if X is None else X
         batch.step = self._loss(outputs, labels, X, samples=samples, selection=batch.selection)
         return batch.step.loss
 
-    def _step_with_foreign_loss(self, loss: Tensor, samples: Tensor) -> Step:
+    def _step_with_loss_of_user(self, loss: Tensor, samples: Tensor) -> Step:
         """Count all samples as learned from by a step that computed its loss by itself, if the method allows that."""
-        if self.method.n_passes > 0 or type(self.method).loss is not Method.loss:
+        if not self.method.is_ordinary:
             raise RuntimeError(
                 f"the training step of {type(self.net).__name__} did not call LECClassifier.get_loss, in which "
-                f"method={self.net.method!r} selects samples. Call super().get_loss in get_loss, and train_step_single "
-                "or get_loss in train_step; a loss of your own belongs into the parameter criterion."
+                f"method={self.net.method!r} does its work. Call super().get_loss in get_loss, and train_step_single "
+                "or get_loss in train_step; a loss of your own belongs in the parameter criterion."
             )
         self.method.record.add(samples.to(self.method.record.current.device), None)
         return Step(loss)
-
-    # --- warnings -------------------------------------------------------------------------------------------------
-
-    def _warn_of_bad_samples(self, samples: Tensor) -> None:
-        """Warn of samples whose loss is NaN or infinite."""
-        named = ", ".join(map(str, samples[:5].tolist())) + (", ..." if len(samples) > 5 else "")
-        self._warn_once(
-            "loss",
-            f"the loss is NaN or infinite in epoch {self.method.epoch}, at sample(s) {named} of X. Such samples are "
-            "not learned from. Look for extreme values in them, scale X, or lower lr.",
-        )
-
-    def _warn_of_lost_classes(self) -> None:
-        """Warn of classes of which no sample was selected in the epoch that has just ended."""
-        method, record, classes = self.method, self.method.record, self.label_codes.classes
-        if not (method.selects_samples and method.is_past_warmup and record.last.any()):
-            return
-        codes = self.codes.to(record.last.device)
-        in_training = codes[record.counts >= 0].bincount(minlength=len(classes)) > 0
-        lost = in_training & (codes[record.last].bincount(minlength=len(classes)) == 0)
-        for label in classes[lost.cpu().numpy()].tolist():
-            self._warn_once(
-                ("class lost", label),
-                f"no sample labelled {label!r} was selected in epoch {method.epoch}: the network is about to forget "
-                "that class. Lower eps or M, or raise T_w.",
-            )
-
-    def _warn_once(self, kind, message: str) -> None:
-        """Warn, unless there was a warning of this kind before in this run."""
-        if kind not in self._warned_of:
-            self._warned_of.add(kind)
-            warnings.warn(message, stacklevel=2)
 
 
 def _sample_numbers_of(batch) -> Tensor:
@@ -369,7 +362,8 @@ def _sample_numbers_of(batch) -> Tensor:
     if samples is None:
         raise TypeError(
             f"a batch of the training, a {type(batch).__name__}, has no sample numbers, so that it is not known which "
-            "samples it holds. Batches must be passed on as super().get_iterator(dataset, training=True) yields them."
+            "samples it holds. Batches must be passed on as super().get_iterator(dataset, training=True) yields them, "
+            "and the data set must be that of the training; a transformation belongs in the Dataset passed to fit."
         )
     return samples
 

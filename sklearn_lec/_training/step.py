@@ -18,7 +18,8 @@ from sklearn_lec._training.torch_utils import (
     reset_broken_batchnorm,
     untracked_batchnorm,
 )
-from sklearn_lec.methods import Batch, Method, Selection
+from sklearn_lec.methods import Batch, Method, Selected, Selection
+from sklearn_lec.methods.contract import softmax
 
 __all__ = ["FilteredLoss", "Step", "per_network"]
 
@@ -95,6 +96,8 @@ class FilteredLoss:
         self.forward = forward or module
         self.compute = compute or criterion
         self.sample_weight = sample_weight
+        # skorch takes the outputs for probabilities where the criterion is NLLLoss.
+        self.nonlinearity = nn.Identity() if isinstance(criterion, nn.NLLLoss) else softmax
         self.warn_of_bad_samples = warn_of_bad_samples or (lambda samples: None)
 
     @property
@@ -124,17 +127,21 @@ class FilteredLoss:
         """
         outputs = per_network(outputs, self.method)
         if selection is not None or not self.votes_in_batches:
-            return self._loss_of_selected(outputs, labels, X, samples, selection or Selection(), voted=False)
+            selection = selection or Selection()
+            # What is left out must be finite, too: a gradient of 0 times NaN is NaN.
+            if selection.mask is not None and not torch.stack(outputs).isfinite().all():
+                losses = self._losses_or(_largest_outputs(outputs), outputs, labels)
+                return self._loss_of_finite(losses, labels, X, samples, selection, voted=False)
+            return self._loss_of_selected(outputs, labels, X, samples, selection, voted=False)
         batch = self._votes(outputs, labels, X, samples)
-        selection = self.method.select(batch)
+        selection = self.method.decide(batch)
         loss = self._loss_with_others_ignored(outputs, labels, selection.mask)
-        losses = vars(batch).get("losses")  # if the method asked for them
-        if losses is not None:
-            largest, value, *n_selected = _to_host(losses, selection.mask, loss)
-            if not math.isfinite(largest):
-                return self._loss_of_finite(losses, labels, X, samples, selection, voted=True)
-            if all(n_selected) and math.isfinite(value):
-                return self._write_down(loss, samples, selection)
+        largest, value, *n_selected = _to_host(_evidence(batch), selection.mask, loss)
+        if not math.isfinite(largest):
+            losses = self._losses_or(_evidence(batch), outputs, labels)
+            return self._loss_of_finite(losses, labels, X, samples, selection, voted=True)
+        if all(n_selected) and math.isfinite(value):
+            return self._write_down(loss, samples, selection)
         return self._loss_of_selected(outputs, labels, X, samples, selection, voted=True)
 
     @torch.no_grad()
@@ -162,12 +169,19 @@ class FilteredLoss:
         torch.clear_autocast_cache()  # weights that were cast without a gradient are of no use to the pass that follows
         labels, samples = labels.to(outputs.device), samples.to(outputs.device)
         batch = self._votes(per_network(outputs, self.method), labels, X, samples)
-        selection = self.method.select(batch)
-        if math.isfinite(_to_host(batch.losses, None, None)[0]):
+        selection = self.method.decide(batch)
+        if math.isfinite(_to_host(_evidence(batch), None, None)[0]):
+            if selection.mask is not None and len(selection.mask) > 1:
+                raise ValueError(
+                    f"{type(self.method).__name__}.select returned a mask for each network, which separate_vote=True "
+                    "cannot run. Use separate_vote=False, and do not set same_samples_for_all."
+                )
             mask = torch.ones_like(labels, dtype=torch.bool) if selection.mask is None else selection.mask[0]
             self.method.record.remember(samples[~mask], _part(selection.memory, ~mask))
             return mask, _part(selection.memory, mask), outputs
-        finite = finite_samples(batch.losses, X)
+        finite = finite_samples(_evidence(batch), X)
+        if finite.all():  # the network is broken, and no sample
+            finite = ~finite
         self._leave_out(samples[~finite])
         mask, memory = torch.zeros_like(finite), {}
         if finite.any():
@@ -195,12 +209,19 @@ class FilteredLoss:
         if not all_finite:
             self._leave_out(samples[~finite])
             losses, samples, outputs = losses[:, finite], samples[finite], [output[finite] for output in outputs]
-        selection = self.method.select(Batch(outputs, codes.to(samples.device)[samples], samples, losses=losses))
+        selection = self.method.decide(
+            Batch(outputs, codes.to(samples.device)[samples], samples, losses=losses, nonlinearity=self.nonlinearity)
+        )
+        if selection.mask is not None and len(selection.mask) > 1:
+            raise ValueError(
+                f"{type(self.method).__name__}.select returned a mask for each network, but where scope is 'epoch' all "
+                "networks run over the same samples. Return one mask, or use scope = 'batch'."
+            )
         self.method.record.remember(samples, selection.memory)
         if selection.mask is None and all_finite:
             return None
         selected = torch.zeros(len(codes), dtype=torch.bool, device=samples.device)
-        selected[samples] = True if selection.mask is None else selection.mask.all(dim=0)
+        selected[samples] = True if selection.mask is None else selection.mask[0]
         return selected
 
     # --- votes ----------------------------------------------------------------------------------------------------
@@ -220,14 +241,15 @@ class FilteredLoss:
     @torch.no_grad()
     def _votes(self, outputs, labels, X, samples) -> Batch:
         """Return what the method is to decide on: the outputs of this pass, and of as many more as it asks for."""
-        n_more = self.method.n_passes - 1
+        outputs, n_more = tuple(output.detach() for output in outputs), self.method.n_passes - 1
         if n_more > 0:
             # The pass that is trained on votes too; further ones must not move batch norm's running statistics, to
             # which this batch, wrong labels and all, has contributed once already.
             with untracked_batchnorm(self.module):
                 passes = [per_network(self.forward(X), self.method) for _ in range(n_more)]
             outputs = (*outputs, *(output for outputs_of_pass in passes for output in outputs_of_pass))
-        return Batch(outputs, labels, samples, losses=partial(self.sample_losses, outputs, labels))
+        losses = partial(self.sample_losses, outputs, labels)
+        return Batch(outputs, labels, samples, losses=losses, nonlinearity=self.nonlinearity)
 
     # --- the loss of the update -----------------------------------------------------------------------------------
 
@@ -237,7 +259,7 @@ class FilteredLoss:
         Only for a method that leaves the loss to the criterion: a loss of its own never sees a sample that is left out.
         """
         ignored = label_to_ignore(self.criterion)
-        if type(self.method).loss is not Method.loss or ignored is None or self.sample_weight is not None:
+        if self.method.has_own_loss or ignored is None or self.sample_weight is not None:
             return None
         labels = labels.expand(1, -1) if mask is None else labels.where(mask, ignored)
         parts = [self.compute(*of) for of in zip(outputs, labels.expand(len(outputs), -1), strict=True)]
@@ -251,31 +273,40 @@ class FilteredLoss:
         mask = selection.mask
         positions = [None] if mask is None else [row.nonzero().flatten() for row in mask]
         positions = positions * len(outputs) if len(positions) == 1 else positions
-        parts = [self._loss_of_network(*of, labels, samples) for of in zip(outputs, positions, strict=True)]
+        everything = [
+            Selected(output, labels, samples, network, selection.memory, self.nonlinearity)
+            for network, output in enumerate(outputs)
+        ]
+        parts = [self._loss_of_network(*of) for of in zip(everything, positions, strict=True)]
         parts = [part for part in parts if part is not None]
         if not parts:
             return self._write_down(self._no_update(self.sample_losses(outputs, labels)), samples, selection)
         loss = sum(parts[1:], start=parts[0])
         if math.isfinite(loss.item()):
             return self._write_down(loss, samples, selection)
-        tells_samples_apart = hasattr(self.criterion, "reduction")
-        losses = self.sample_losses(outputs, labels) if tells_samples_apart else loss.expand(1, len(labels))
-        return self._loss_of_finite(losses.detach(), labels, X, samples, selection, voted=voted)
+        losses = self._losses_or(loss.detach().expand(1, len(labels)), outputs, labels)
+        return self._loss_of_finite(losses, labels, X, samples, selection, voted=voted)
 
-    def _loss_of_network(self, output, positions, labels, samples) -> Tensor | None:
+    def _losses_or(self, otherwise: Tensor, outputs, labels) -> Tensor:
+        """Return the losses of the samples, or something else if the criterion only gives means."""
+        return self.sample_losses(outputs, labels) if hasattr(self.criterion, "reduction") else otherwise
+
+    def _loss_of_network(self, batch: Selected, positions) -> Tensor | None:
         """Return the loss of one network on the samples at `positions`, all if None; None if there are none."""
         if positions is not None and len(positions) == 0:
             return None
         # Where nothing is left out, the step is bit for bit the one of skorch.
-        if positions is not None and len(positions) < len(labels):
-            output, labels, samples = output[positions], labels[positions], samples[positions]
+        if positions is not None and len(positions) < len(batch.labels):
+            batch = batch.at(positions)
         weights = None
         if self.sample_weight is not None:
-            weights = self.sample_weight.to(output)[samples]
+            weights = self.sample_weight[batch.samples].to(batch.outputs)
             if not weights.any():
                 return None
-        criterion = WeightedCriterion(self.criterion, self.compute, weights)
-        return self.method.loss(criterion, output, labels, samples)
+        loss = self.method.loss(WeightedCriterion(self.criterion, self.compute, weights), batch)
+        if not isinstance(loss, Tensor) or loss.ndim > 0:
+            raise TypeError(f"{type(self.method).__name__}.loss must return a scalar tensor, got {loss!r}.")
+        return loss
 
     def _no_update(self, losses) -> Tensor:
         """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""
@@ -293,19 +324,21 @@ class FilteredLoss:
     def _leave_out(self, samples) -> None:
         """Warn of samples whose loss is NaN or infinite, and let the method remember it."""
         self.warn_of_bad_samples(samples)
-        self.method.record.remember(samples, self.method.memory_of_bad(samples))
+        self.method.record.remember(samples, self.method.memory_of_nonfinite(samples))
 
     def _loss_of_finite(self, losses, labels, X, samples, selection, *, voted) -> Step:
-        """Return the loss without the samples whose own loss is NaN or infinite; no update if none stands out.
+        """Return the loss without the samples whose own loss is NaN or infinite; no update if that is all of them.
 
         A second pass is needed, because even with weight zero they would turn the gradient into NaN.
         """
         finite = finite_samples(losses, X)
         reset_broken_batchnorm(self.module)
-        if finite.all():  # the loss of the whole is not finite all the same: no sample is to blame, the votes count
+        if losses.isfinite().all():  # only the loss of the whole is not finite, as with class weights of 0: votes count
             self.warn_of_bad_samples(samples)
             self.method.record.remember(samples, selection.memory)
             return Step(self._no_update(losses), torch.zeros_like(finite[None]))
+        if finite.all():  # the inputs are finite, but no loss is: the network is broken, and no sample
+            finite = ~finite
         self._leave_out(samples[~finite])
         if not finite.any():
             return Step(self._no_update(losses), finite[None])
@@ -319,9 +352,23 @@ class FilteredLoss:
         return Step(step.loss, selected)
 
 
-def _part(memory, mask: Tensor) -> dict[str, Tensor]:
-    """Return what is to be remembered of the samples in `mask`."""
-    return {name: values[mask] for name, values in memory.items()}
+def _part(memory, at: Tensor) -> dict[str, Tensor]:
+    """Return what is to be remembered of some of the samples, given by a mask or by positions."""
+    return {name: values[at] for name, values in memory.items()}
+
+
+def _evidence(batch: Batch) -> Tensor:
+    """Return a value per voter and sample, shape (n_voters, n_samples), that is finite if one can learn from it.
+
+    The losses, if the method has asked for them; else the largest outputs, which cost less.
+    """
+    losses = vars(batch).get("losses")
+    return _largest_outputs(batch.outputs) if losses is None else losses
+
+
+def _largest_outputs(outputs) -> Tensor:
+    """Return the largest absolute output per voter and sample; shape (n_voters, n_samples)."""
+    return torch.stack([output.detach().abs().amax(dim=-1) for output in outputs])
 
 
 def per_network(outputs: Tensor, method: Method) -> tuple[Tensor, ...]:

@@ -1,123 +1,17 @@
-"""The contract between a training method and the estimator, and what all methods share."""
+"""What all training methods share: defaults for every question, state, and the consensus of Algorithm 1."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Protocol
+import math
 
-import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from torch import Tensor, nn
+from torch import Tensor
 
 from sklearn_lec._selection import SampleRecord, small_loss_mask, unanimous
+from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
 from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs
 
-__all__ = ["Batch", "ConsensusMethod", "Criterion", "Method", "MethodContext", "Selection"]
-
-
-class Batch:
-    """What a method is shown of some samples before it decides on them. Nothing in it carries a gradient.
-
-    Parameters
-    ----------
-    outputs : sequence of Tensors of shape (n_samples, n_classes)
-        The logits of each voter: pass by pass, and within a pass network by network.
-    labels : int64 Tensor of shape (n_samples,)
-        The given labels as class numbers.
-    samples : int64 Tensor of shape (n_samples,)
-        The numbers of the samples in X as the caller passed it.
-    losses : Tensor of shape (n_voters, n_samples), or callable that returns it
-        Computed when a method asks for it, and not before.
-
-    Attributes
-    ----------
-    losses : Tensor of shape (n_voters, n_samples)
-    probabilities : Tensor of shape (n_voters, n_samples, n_classes)
-    """
-
-    def __init__(self, outputs, labels: Tensor, samples: Tensor, *, losses: Tensor | Callable[[], Tensor]):
-        self.outputs = outputs
-        self.labels = labels
-        self.samples = samples
-        self._losses = losses
-
-    def __len__(self):
-        return len(self.labels)
-
-    @cached_property
-    def losses(self) -> Tensor:
-        """The loss of each sample for each voter, without class weights."""
-        return self._losses() if callable(self._losses) else self._losses
-
-    @cached_property
-    def probabilities(self) -> Tensor:
-        """The probability of each class for each sample and voter."""
-        return torch.stack([output.detach().softmax(dim=-1) for output in self.outputs])
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What a method decides on a batch: the samples to learn from, and what to remember.
-
-    Nothing is remembered before the losses of the batch are known to be finite.
-
-    Parameters
-    ----------
-    mask : bool Tensor of shape (n_samples,) or (n_networks, n_samples), or None
-        The samples that all networks, or each of them, learn from; None for every sample. Held as a matrix with one
-        row or a row for each network.
-    memory : dict from str to Tensor of shape (n_samples, ...)
-        New values of what `Method.sample_memory` declares.
-    """
-
-    mask: Tensor | None = None
-    memory: Mapping[str, Tensor] = field(default_factory=dict)
-
-    def __post_init__(self):
-        if self.mask is not None and self.mask.dtype != torch.bool:
-            raise TypeError(f"the mask of a Selection must hold booleans, got {self.mask.dtype}.")
-        if self.mask is not None and self.mask.ndim == 1:
-            object.__setattr__(self, "mask", self.mask.unsqueeze(dim=0))
-
-
-class Criterion(Protocol):
-    """How the loss of a batch is computed: the criterion of the estimator, in which samples count by their weights."""
-
-    def __call__(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the loss of logits against class numbers, or against probabilities if the criterion takes them."""
-
-    def mean(self, values: Tensor) -> Tensor:
-        """Return the mean of one value per sample, for a term that a method adds to the loss."""
-
-
-class MethodContext(Protocol):
-    """What a method may ask of the training under way."""
-
-    n_classes: int
-    criterion: nn.Module
-    device: torch.device
-    last_epoch: int
-    """The number of the epoch with which the call to ``fit`` or ``partial_fit`` will end."""
-
-    def check_head(self, layer: str | None) -> None:
-        """Raise an error if the classifier head cannot be found; `layer` names it, None takes the last linear layer."""
-
-    def hidden_features(self, n_samples: int, *, layer: str | None) -> Iterator[Tensor]:
-        """Yield, in batches, the input of the classifier head for random training samples; finite ones only."""
-
-    def weights(self) -> dict[str, Tensor]:
-        """Return a copy of the network's weights."""
-
-    def restore(self, weights: dict[str, Tensor]) -> None:
-        """Put back weights that `weights` returned."""
-
-    def predictions_of(self, method) -> np.ndarray:
-        """Train another network of the same kind with `method`, and return its probabilities for all samples."""
-
-    def record(self, name: str, value: float) -> None:
-        """Write a value into the history of the epoch."""
+__all__ = ["ConsensusMethod", "Method"]
 
 
 class Method(BaseEstimator):
@@ -147,7 +41,6 @@ class Method(BaseEstimator):
     A method that leaves out what the network contradicts with confidence:
 
     >>> class Contradicted(Method):
-    ...     n_passes = 1
     ...     def __init__(self, threshold=0.9):
     ...         self.threshold = threshold
     ...     def select(self, batch):
@@ -165,8 +58,6 @@ class Method(BaseEstimator):
     "epoch", which then runs over the selected samples alone (Algorithm 2)."""
     n_networks = 1
     """How many networks are trained side by side."""
-    n_passes = 0
-    """How many forward passes of each network vote in this epoch; 0 selects every sample without asking `select`."""
     is_past_warmup = True
     """Whether this epoch counts in the share of epochs that selected a sample."""
     largest_share = 1.0
@@ -179,9 +70,24 @@ class Method(BaseEstimator):
     data_identity: str | None = None
 
     @property
+    def n_passes(self) -> int:
+        """How many forward passes of each network vote in this epoch; 0 selects every sample without a question."""
+        return int(type(self).select is not Method.select)
+
+    @property
     def selects_samples(self) -> bool:
         """Whether samples may be left out, so that the criterion has to give one loss per sample."""
         return type(self).select is not Method.select
+
+    @property
+    def has_own_loss(self) -> bool:
+        """Whether the loss is another than that of the criterion."""
+        return type(self).loss is not Method.loss
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether this is ordinary training: every sample counts, by the criterion alone, and nothing is remembered."""
+        return type(self).select is Method.select and not self.has_own_loss
 
     @property
     def same_samples_for_all(self) -> bool:
@@ -204,7 +110,7 @@ class Method(BaseEstimator):
         """
         return Selection()
 
-    def memory_of_bad(self, samples: Tensor) -> dict[str, Tensor]:
+    def memory_of_nonfinite(self, samples: Tensor) -> dict[str, Tensor]:
         """Return what to remember of samples that are left out because their loss is NaN or infinite.
 
         Parameters
@@ -217,7 +123,7 @@ class Method(BaseEstimator):
         """
         return {}
 
-    def loss(self, criterion: Criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
+    def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of one network on the samples that it learns from.
 
         Parameters
@@ -225,18 +131,13 @@ class Method(BaseEstimator):
         criterion : callable (outputs, targets) -> scalar Tensor
             Targets are class numbers, or probabilities of shape (n_samples, n_classes) if the criterion takes them. A
             term of one value per sample is added as ``criterion.mean(values)``: both count samples by their weights.
-        outputs : Tensor of shape (n_samples, n_classes)
-            Logits, with their gradient.
-        labels : int64 Tensor of shape (n_samples,)
-            The given labels as class numbers.
-        samples : int64 Tensor of shape (n_samples,)
-            The numbers of the samples in X.
+        batch : Selected
 
         Returns
         -------
         loss : scalar Tensor
         """
-        return criterion(outputs, labels)
+        return criterion(batch.outputs, batch.labels)
 
     def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
         """Declare what is remembered of each sample: a name, and the value for one sample to begin with.
@@ -256,7 +157,9 @@ class Method(BaseEstimator):
     # --- hooks ----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise an error that names the parameter, its value, the rule and the fix if one is out of bounds."""
+        """Raise an error if a parameter is out of bounds; names of the estimator's parameters keep their meaning."""
+        if self.scope not in ("batch", "epoch"):
+            raise ValueError(f"{type(self).__name__}.scope must be 'batch' or 'epoch', got {self.scope!r}.")
         check_parameters(self.get_params(deep=False))
 
     def check_length(self, n_epochs: int) -> None:
@@ -273,6 +176,30 @@ class Method(BaseEstimator):
         """Look back on the epoch that has just ended."""
 
     # --- what the engine calls ------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def decide(self, batch: Batch) -> Selection:
+        """Return what `select` says of a batch, or raise an error that says what is wrong with it."""
+        selection, name = self.select(batch), type(self).__name__
+        if not isinstance(selection, Selection):
+            raise TypeError(f"{name}.select must return a Selection, got {type(selection).__name__}.")
+        shapes = {(1, len(batch)), (self.n_networks, len(batch))}
+        if selection.mask is not None and selection.mask.shape not in shapes:
+            raise ValueError(
+                f"{name}.select returned a mask of shape {tuple(selection.mask.shape)} for {len(batch)} samples and "
+                f"{self.n_networks} network(s). It must hold a boolean for each sample, or a row of them per network."
+            )
+        for key, values in selection.memory.items():
+            if key not in self.record.memory:
+                declared = ", ".join(self.record.memory) or "nothing"
+                raise ValueError(f"{name}.select remembers {key!r}, but sample_memory declares {declared}.")
+            table, shape = self.record.memory[key], (len(batch), *self.record.memory[key].shape[1:])
+            if values.shape != shape or not torch.can_cast(values.dtype, table.dtype):
+                raise ValueError(
+                    f"{name}.select remembers {key!r} as {values.dtype} of shape {tuple(values.shape)}, but "
+                    f"sample_memory declares {table.dtype}, of shape {shape} for {len(batch)} samples."
+                )
+        return selection
 
     def reset(
         self,
@@ -303,7 +230,7 @@ class Method(BaseEstimator):
         state = {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
         if self.record is not None:
             state["record"] = dict(vars(self.record))
-        return {"method": type(self).__name__} | state
+        return {"method": type(self).__name__, "state": state}
 
     def load_state_dict(self, state: dict) -> None:
         """Take over a copy of what `state_dict` returned."""
@@ -311,7 +238,7 @@ class Method(BaseEstimator):
             raise ValueError(
                 f"this is the state of {state['method']}, and cannot be loaded into {type(self).__name__}."
             )
-        state = copy.deepcopy({name: value for name, value in state.items() if name != "method"})
+        state = copy.deepcopy(state["state"])
         if state.get("record") is not None:
             record = SampleRecord(0)
             vars(record).update(state["record"])
@@ -333,11 +260,20 @@ class ConsensusMethod(Method):
     """
 
     same_samples_for_all = True
+    needs_finite_M = False
+    """Whether `M` networks or passes are run, so that an infinite `M` makes no sense."""
 
     def __init__(self, *, eps=None, M=None, T_w=None):
         self.eps = eps
         self.M = M
         self.T_w = T_w
+
+    def check(self) -> None:
+        """Raise an error if a parameter is out of bounds."""
+        super().check()
+        if self.needs_finite_M and self.M == math.inf:
+            name = self.title or type(self).__name__
+            raise ValueError(f"M=inf does not fit {name}, which runs M networks or passes. Use M=5, or method='ltec'.")
 
     @property
     def is_past_warmup(self) -> bool:

@@ -1,7 +1,8 @@
 """Co-teaching: two networks, each of which learns from the samples that the other one selects."""
 
 from sklearn_lec._selection import small_loss_mask
-from sklearn_lec.methods.base import Batch, Method, Selection
+from sklearn_lec.methods.base import Method
+from sklearn_lec.methods.contract import Batch, Selection
 
 __all__ = ["CoTeaching"]
 
@@ -22,7 +23,6 @@ class CoTeaching(Method):
 
     title = "Co-teaching"
     n_networks = 2
-    n_passes = 1
 
     def __init__(self, *, eps=None, T_k=None):
         self.eps = eps

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sklearn_lec.methods.base import Method, MethodContext
+from sklearn_lec.methods.base import Method
+from sklearn_lec.methods.contract import Criterion, MethodContext, Selected
 
 __all__ = ["D2L", "is_turning_point", "local_intrinsic_dimensionality", "weight_of_labels"]
 
@@ -54,9 +55,10 @@ class D2L(Method):
         self.lid_history_ = vars(self).get("lid_history_", [])
         context.check_head(self.lid_layer)
 
-    def loss(self, criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
+    def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss against the label and against the network's own prediction, weighted."""
-        loss = criterion(outputs, labels)
+        outputs = batch.outputs
+        loss = criterion(outputs, batch.labels)
         if self.label_weight < 1:
             loss = self.label_weight * loss + (1 - self.label_weight) * criterion(outputs, outputs.argmax(dim=-1))
         return loss

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from sklearn_lec._validation import is_number
-from sklearn_lec.methods.base import Batch, Method, Selection
+from sklearn_lec.methods.base import Method
+from sklearn_lec.methods.contract import Batch, Criterion, Selected, Selection
 
 __all__ = ["ELR"]
 
@@ -12,14 +13,14 @@ __all__ = ["ELR"]
 class ELR(Method):
     """Learn from every sample, with a term that rewards agreement with a running mean of earlier predictions.
 
-    The loss is ``criterion + lambda_ * mean(log(1 - <p, t>))``, where p are the probabilities of a sample and
+    The loss is ``criterion + reg_lambda * mean(log(1 - <p, t>))``, where p are the probabilities of a sample and
     ``t = beta * t + (1 - beta) * p`` is their running mean over the epochs. Costs K floats per sample for K classes.
 
     Parameters
     ----------
     beta : float in [0, 1), default=0.7
         How slowly the running mean follows the predictions.
-    lambda_ : float, default=3.0
+    reg_lambda : float, default=3.0
         The weight of the term; 0 is ordinary training.
 
     References
@@ -28,19 +29,18 @@ class ELR(Method):
     """
 
     title = "ELR"
-    n_passes = 1
     selects_samples = False
 
-    def __init__(self, *, beta=0.7, lambda_=3.0):
+    def __init__(self, *, beta=0.7, reg_lambda=3.0):
         self.beta = beta
-        self.lambda_ = lambda_
+        self.reg_lambda = reg_lambda
 
     def check(self) -> None:
         """Raise an error if a parameter is out of bounds."""
         if not is_number(self.beta) or not 0 <= self.beta < 1:
             raise ValueError(f"beta must be a number in [0, 1), got {self.beta!r}. The paper has 0.7.")
-        if not is_number(self.lambda_) or self.lambda_ < 0:
-            raise ValueError(f"lambda_ must be a number of at least 0, got {self.lambda_!r}. The paper has 3.")
+        if not is_number(self.reg_lambda) or self.reg_lambda < 0:
+            raise ValueError(f"reg_lambda must be a number of at least 0, got {self.reg_lambda!r}. The paper has 3.")
 
     def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
         """Remember the running mean of the predictions."""
@@ -48,19 +48,15 @@ class ELR(Method):
 
     def select(self, batch: Batch) -> Selection:
         """Select every sample, and remember the new running mean."""
-        probabilities = _bounded(batch.probabilities.mean(dim=0))
-        return Selection(memory={"mean_prediction": self._mean_with(probabilities, batch.samples)})
+        new = _bounded(batch.probabilities.mean(dim=0))
+        new = new / new.sum(dim=-1, keepdim=True)
+        mean = self.beta * self.record.memory["mean_prediction"][batch.samples] + (1 - self.beta) * new
+        return Selection(memory={"mean_prediction": mean})
 
-    def loss(self, criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
+    def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss with the term of agreement."""
-        probabilities = _bounded(outputs.softmax(dim=-1))
-        agreement = (self._mean_with(probabilities.detach(), samples) * probabilities).sum(dim=-1)
-        return criterion(outputs, labels) + self.lambda_ * criterion.mean((1 - agreement).log())
-
-    def _mean_with(self, probabilities: Tensor, samples: Tensor) -> Tensor:
-        """Return the running mean of `samples` with the probabilities of this epoch in it."""
-        new = probabilities / probabilities.sum(dim=-1, keepdim=True)
-        return self.beta * self.record.memory["mean_prediction"][samples] + (1 - self.beta) * new
+        agreement = (batch.memory["mean_prediction"] * _bounded(batch.probabilities)).sum(dim=-1)
+        return criterion(batch.outputs, batch.labels) + self.reg_lambda * criterion.mean((1 - agreement).log())
 
 
 def _bounded(probabilities: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from sklearn_lec._selection import decimal_fraction
 from sklearn_lec._validation import check_corruption_matrix
-from sklearn_lec.methods.base import Method, MethodContext
+from sklearn_lec.methods.base import Method
+from sklearn_lec.methods.contract import Criterion, MethodContext, Selected
 
 __all__ = ["Forward", "estimate_corruption_matrix"]
 
@@ -67,13 +68,13 @@ class Forward(Method):
             matrix = estimate_corruption_matrix(probabilities, percentile=self.percentile)
         self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32, device=context.device), percentile
 
-    def loss(self, criterion, outputs: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
+    def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
-        log_matrix = self.matrix.to(outputs).log().clamp(min=-1e4)  # finite, for a label that no class ever gets
+        log_matrix = self.matrix.to(batch.outputs).log().clamp(min=-1e4)  # finite, for a label that no class ever gets
         # Logarithms of probabilities are logits: their softmax is the probabilities again. Sums are taken among
         # logarithms, where a network that is very sure of itself still has a gradient.
-        noisy = (outputs.log_softmax(dim=-1).unsqueeze(dim=2) + log_matrix).logsumexp(dim=1)
-        return criterion(noisy, labels)
+        noisy = (batch.outputs.log_softmax(dim=-1).unsqueeze(dim=2) + log_matrix).logsumexp(dim=1)
+        return criterion(noisy, batch.labels)
 
     def reset(self, n_samples: int, **record) -> None:
         """Forget all samples, and the matrix that was estimated from the predictions for them."""

@@ -1,7 +1,6 @@
 """LNEC: M networks agree on the samples that all of them learn from."""
 
 from sklearn_lec.methods.base import ConsensusMethod
-from sklearn_lec.methods.parameters import check_voters_are_finite
 
 __all__ = ["LNEC"]
 
@@ -15,11 +14,7 @@ class LNEC(ConsensusMethod):
     """
 
     title = "LNEC"
-
-    def check(self) -> None:
-        """Raise an error if a parameter is out of bounds, or `M` is infinite."""
-        super().check()
-        check_voters_are_finite(self.M, title=self.title)
+    needs_finite_M = True
 
     @property
     def n_networks(self) -> int:

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from sklearn_lec._selection import small_loss_mask, temporal_consensus, unanimous
-from sklearn_lec.methods.base import Batch, ConsensusMethod, Selection
+from sklearn_lec.methods.base import ConsensusMethod
+from sklearn_lec.methods.contract import Batch, Selection
 
 __all__ = ["LTEC"]
 
@@ -31,6 +32,6 @@ class LTEC(ConsensusMethod):
         agreed, last_miss = temporal_consensus(small, last_miss, epoch=self.epoch, M=self.M)
         return Selection(agreed if self.is_past_warmup else None, {"last_miss": last_miss})
 
-    def memory_of_bad(self, samples: Tensor) -> dict[str, Tensor]:
+    def memory_of_nonfinite(self, samples: Tensor) -> dict[str, Tensor]:
         """Count a loss that is NaN or infinite as one that is not small."""
         return {"last_miss": torch.full_like(samples, self.epoch, dtype=torch.int32)}

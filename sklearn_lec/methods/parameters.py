@@ -8,7 +8,7 @@ from numbers import Integral
 
 from sklearn_lec._validation import check_eps, is_number
 
-__all__ = ["ESTIMATOR_PARAMETERS", "check_parameters", "check_voters_are_finite", "warn_of_too_few_epochs"]
+__all__ = ["ESTIMATOR_PARAMETERS", "check_parameters", "warn_of_too_few_epochs"]
 
 ESTIMATOR_PARAMETERS = ("M", "T_k", "T_w", "W", "corruption_matrix", "eps", "lid_layer", "percentile")
 """Parameters of the estimator that are there for methods alone. A new method keeps its parameters to itself."""
@@ -55,12 +55,6 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
             f"reaches eps. Lower T_k or raise max_epochs.",
             stacklevel=5,
         )
-
-
-def check_voters_are_finite(M: float, *, title: str) -> None:
-    """Raise an error if `M` is infinite, for a method that runs `M` networks or passes."""
-    if M == math.inf:
-        raise ValueError(f"M=inf does not fit {title}, which runs M networks or passes. Use M=5, or method='ltec'.")
 
 
 def _check_voters(M):

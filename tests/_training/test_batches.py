@@ -79,7 +79,8 @@ def test_samples_are_traced_through_subsets_of_subsets():
 def test_a_sampler_of_none_is_no_sampler(name):
     batches = indexed_loader(SkorchDataset(X, y), DataLoader, numbers=None, batch_size=4, shuffle=True, **{name: None})
 
-    assert [len(batch.samples) for batch in batches] == [4, 4, 2]
+    assert [len(batch[0]) for batch in batches] == [4, 4, 2]
+    assert all(batch.samples is None for batch in batches)  # not known
     assert isinstance(batches.loader.batch_sampler.sampler, RandomSampler)
 
 

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Callback
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from sklearn_lec import LECClassifier
+from sklearn_lec._selection import SampleRecord
 from sklearn_lec.methods import METHODS
 from sklearn_lec.modules import NetworkEnsemble
 from tests.helpers import TinyConv, TinyNet, weights
@@ -173,6 +175,33 @@ class OwnBatches(LECClassifier):
         return DataLoader(dataset, batch_size=16)
 
 
+class Wrapped(Dataset):
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __len__(self):
+        return len(self.dataset)
+
+    def __getitem__(self, position):
+        return self.dataset[position]
+
+
+class WrappedBatches(LECClassifier):
+    def get_iterator(self, dataset, training=False):
+        return super().get_iterator(Wrapped(dataset) if training else dataset, training)
+
+
+class Shuffled(LECClassifier):
+    def train_step_single(self, batch, **fit_params):
+        X, y = batch
+        return super().train_step_single((X.flip(0), y.flip(0)), **fit_params)
+
+
+class PseudoLabels(LECClassifier):
+    def get_loss(self, y_pred, y_true, X=None, training=False):
+        return super().get_loss(y_pred, y_pred.argmax(dim=-1), X, training)
+
+
 class OwnEpoch(LECClassifier):
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
         for batch in iterator or ():
@@ -193,6 +222,10 @@ class OneNetwork(LECClassifier):
         (ForeignStep, "ltec", RuntimeError, "did not call LECClassifier.get_loss"),
         (HalfBatches, "ltec", ValueError, "get_loss got 8 samples of a batch of 16"),
         (OwnBatches, "ltec", TypeError, r"as super\(\).get_iterator"),
+        (WrappedBatches, "ltec", TypeError, "a transformation belongs in the Dataset passed to fit"),
+        (WrappedBatches, "ltec-full", TypeError, "a transformation belongs in the Dataset passed to fit"),
+        (Shuffled, "ltec", ValueError, "other labels than those of the batch, or the same in another order"),
+        (PseudoLabels, "ltec", ValueError, "other labels than those of the batch"),
         (OwnEpoch, "ltec", RuntimeError, r"must call super\(\).run_single_epoch"),
         (OneNetwork, "co-teaching", ValueError, "trains 2 networks, but module_ returned the outputs of one"),
     ],
@@ -211,8 +244,32 @@ def test_ordinary_training_may_compute_its_loss_as_it_likes(table, quick, estima
     assert clf.clean_mask_.all()
 
 
-def test_a_training_step_outside_of_fit_is_refused_for_methods_that_select(table, quick):
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(*table)
+def test_a_second_loss_of_another_batch_does_not_count_as_training(table, quick):
+    X, y = torch.tensor(table[0][:16]), torch.tensor(table[1][:16])
+
+    class Trusted(LECClassifier):
+        def get_loss(self, y_pred, y_true, X=None, training=False):
+            loss = super().get_loss(y_pred, y_true, X, training)
+            return loss + 0 * super().get_loss(self.infer(self.trusted[0]), self.trusted[1]) if training else loss
+
+    Trusted.trusted = X, y
+    ours = Trusted(TinyNet, eps=0.4, **quick).fit(*table)
+    usual = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
+
+    assert np.array_equal(ours.clean_mask_, usual.clean_mask_)
+
+
+def test_callbacks_with_the_exact_signature_of_skorch_work(table, quick):
+    class Exact(Callback):
+        def on_batch_end(self, net, batch, training, loss, y_pred):
+            pass
+
+    assert LECClassifier(TinyNet, callbacks=[Exact()], **quick).fit(*table).clean_mask_.any()
+
+
+@pytest.mark.parametrize("method", ["ltec", "elr", "d2l"])
+def test_a_training_step_outside_of_fit_is_refused_for_methods_that_do_more(table, quick, method):
+    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(*table)
     batch = next(iter(clf.get_iterator(clf.get_dataset(*table), training=True)))
 
     with pytest.raises(RuntimeError, match="Call partial_fit"):
@@ -286,3 +343,36 @@ def test_an_nll_loss_on_probabilities_selects_as_cross_entropy_on_logits(table, 
     usual = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
 
     assert np.array_equal(nll.clean_mask_, usual.clean_mask_)
+
+
+def test_a_fit_that_is_refused_leaves_the_classes_alone(table, quick):
+    X, y = table
+    clf = LECClassifier(TinyNet, **quick).fit(X, np.array(["a", "b", "c"])[y])
+
+    with pytest.raises(ValueError, match="sample_weight"):
+        clf.fit(X, y, sample_weight=np.ones(3))
+
+    assert set(clf.predict(X)) <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("name", ["clean_mask_", "clean_score_"])
+def test_what_is_not_fitted_says_so(name):
+    with pytest.raises(NotFittedError, match="no record of samples yet; call fit first"):
+        getattr(LECClassifier(TinyNet), name)
+
+
+def test_class_weights_are_left_out_of_votes_by_a_compiled_network_too(table, quick):
+    settings = {"eps": 0.4, "criterion__weight": torch.tensor([1.0, 50.0, 1.0]), **quick}
+
+    compiled = LECClassifier(TinyNet, compile=True, compile__backend="eager", **settings).fit(*table)
+    usual = LECClassifier(TinyNet, **settings).fit(*table)
+
+    assert np.array_equal(compiled.clean_mask_, usual.clean_mask_)
+
+
+def test_a_sample_that_is_drawn_twice_is_selected_if_it_is_once():
+    record = SampleRecord(3)
+
+    record.add(torch.tensor([1, 1, 2]), torch.tensor([True, False, False]))
+
+    assert record.current.tolist() == [False, True, False]

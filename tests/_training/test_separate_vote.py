@@ -11,6 +11,7 @@ from torch.utils.data import default_collate
 
 from benchmarks.complexity import SmallConvolution, count_passes
 from sklearn_lec import LECClassifier
+from sklearn_lec.methods import ConsensusMethod, Selection
 from tests.helpers import OnBatch, TinyConv, TinyNet, weights
 
 
@@ -88,9 +89,9 @@ def test_callbacks_see_whole_batches_and_what_was_selected_of_them(table, quick)
     seen = []
 
     class Look(Callback):
-        def on_batch_end(self, net, batch=None, training=False, y_pred=None, selected=None, **kwargs):
+        def on_batch_end(self, net, batch=None, training=False, y_pred=None, **kwargs):
             if net.method_.epoch == 3:
-                seen.append((batch.samples, y_pred, selected))
+                seen.append((batch.samples, y_pred, batch.selected))
 
     clf = LECClassifier(TinyConv, eps=0.6, callbacks=[Look()], **quick).fit(*table)
 
@@ -152,3 +153,43 @@ def test_a_separate_vote_costs_only_the_selected_samples_more(method, networks, 
     assert passes.parameters == networks
     assert passes.backward <= 0.4 * networks
     assert passes.forward == pytest.approx(forward + passes.backward)
+
+
+def test_a_network_that_is_broken_ends_the_training_with_a_warning(table, quick):
+    class Broken(TinyConv):
+        def forward(self, x):
+            return super().forward(x) * math.nan
+
+    with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
+        clf = LECClassifier(Broken, eps=0.6, separate_vote=True, **quick | {"T_w": 0}).fit(*table)
+
+    assert not clf.clean_mask_.any()
+
+
+def test_an_empty_vote_leaves_no_trace(table, quick):
+    class Noisy(TinyConv):
+        def forward(self, x):
+            return super().forward(torch.nn.functional.dropout(x, 0.1, self.training))
+
+    states = []
+    look = OnBatch(lambda net, batch: states.append((net.module_.norm.running_mean.clone(), torch.get_rng_state())))
+    settings = quick | {"eps": 0.99, "T_w": 0, "max_epochs": 1, "batch_size": 45, "separate_vote": True}
+    LECClassifier(Noisy, callbacks=[look], iterator_train__shuffle=False, **settings).fit(*table)
+
+    with torch.random.fork_rng():
+        torch.set_rng_state(states[0][1])
+        torch.nn.functional.dropout(torch.ones(45, 4), 0.1)  # what the vote on the second batch draws
+        expected = torch.get_rng_state()
+    assert torch.equal(states[1][1], expected)
+    assert torch.equal(states[1][0], torch.zeros(2))
+
+
+def test_a_method_with_a_mask_for_each_network_is_refused(table, quick):
+    class PerNetwork(ConsensusMethod):
+        n_networks = 2
+
+        def select(self, batch):
+            return Selection(super().select(batch).mask.repeat(2, 1))
+
+    with pytest.raises(ValueError, match="a mask for each network, which separate_vote=True cannot run"):
+        LECClassifier(TinyNet, method=PerNetwork, eps=0.4, separate_vote=True, **quick).fit(*table)

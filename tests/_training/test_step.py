@@ -16,7 +16,7 @@ from torch.utils.data import TensorDataset
 from benchmarks.complexity import count_passes
 from sklearn_lec import LECClassifier
 from sklearn_lec._training.step import FilteredLoss
-from sklearn_lec.methods import LSEC, LTEC, METHODS, Selection, SelfTraining, as_method
+from sklearn_lec.methods import ELR, LSEC, LTEC, METHODS, LTECFull, Method, Selection, SelfTraining, as_method
 from sklearn_lec.modules import MLP, Conv9, NetworkEnsemble
 from tests.helpers import TinyConv, TinyNet, same_training, weights
 
@@ -96,6 +96,123 @@ def test_nothing_is_remembered_of_a_batch_before_its_losses_are_known_to_be_fini
     assert method.record.memory["last_miss"].tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
     assert torch.equal(step.selected[0], good)
     assert torch.allclose(step.loss, F.cross_entropy(network(X[good]), labels[good]))
+
+
+def test_a_running_mean_is_not_written_before_the_losses_are_known_to_be_finite(four_tensors):
+    _, labels, X, samples, network = four_tensors
+    X[2] = math.nan
+    method = ELR()
+
+    filtered_loss(method, network)(network(X), labels, X, samples=samples)
+
+    means = method.record.memory["mean_prediction"]
+    assert (means.sum(dim=1) > 0).tolist() == [sample != 2 for sample in range(8)]
+    assert torch.allclose(means[samples != 2].sum(dim=1), torch.tensor(0.3))
+
+
+def test_a_network_that_is_broken_leaves_no_trace_in_the_memory(four_tensors):
+    _, labels, X, samples, network = four_tensors
+    method = ELR()
+    broken = torch.full((8, 3), math.nan, requires_grad=True)
+
+    step = filtered_loss(method, network)(broken, labels, X, samples=samples)
+
+    assert method.record.memory["mean_prediction"].abs().sum() == 0
+    assert not step.selected.any()
+
+
+def test_a_bad_sample_that_is_left_out_does_not_reach_the_gradient(four_tensors):
+    _, labels, X, samples, network = four_tensors
+    X[2] = math.nan
+    loss = filtered_loss(LTECFull(eps=0.5, M=1, T_w=0), network)
+
+    loss(network(X), labels, X, samples=samples, selection=Selection(samples != 2)).loss.backward()
+
+    assert network.weight.grad.isfinite().all()
+
+
+def test_a_method_that_looks_at_probabilities_alone_is_protected_from_bad_samples(four_tensors):
+    class Confident(Method):
+        def sample_memory(self, n_classes):
+            return {"confidence": torch.tensor(0.0)}
+
+        def select(self, batch):
+            confidence = batch.probabilities[0].amax(dim=-1)
+            return Selection(confidence > 0.1, {"confidence": confidence})
+
+    _, labels, X, samples, network = four_tensors
+    X[2] = math.nan
+    method = Confident()
+
+    filtered_loss(method, network)(network(X), labels, X, samples=samples).loss.backward()
+
+    assert network.weight.grad.isfinite().all()
+    assert (method.record.memory["confidence"] > 0).tolist() == [sample != 2 for sample in range(8)]
+
+
+@pytest.mark.parametrize("criterion", [nn.NLLLoss(), nn.CrossEntropyLoss()])
+def test_probabilities_are_those_of_skorch_whatever_the_criterion(four_tensors, criterion):
+    outputs, labels, X, samples, network = four_tensors
+    seen = []
+
+    class Looking(Method):
+        def select(self, batch):
+            seen.append(batch.probabilities[0])
+            return Selection()
+
+        def loss(self, criterion, batch):
+            seen.append(batch.probabilities.detach())
+            return criterion(batch.outputs, batch.labels)
+
+    method = Looking()
+    method.reset(8, n_classes=3)
+    shown = outputs.softmax(dim=-1) if isinstance(criterion, nn.NLLLoss) else outputs
+    FilteredLoss(method, criterion, network)(shown, labels, X, samples=samples)
+
+    assert all(torch.allclose(probabilities, outputs.softmax(dim=-1)) for probabilities in seen)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (torch.ones(8, dtype=torch.bool), TypeError, "must return a Selection, got Tensor"),
+        (None, TypeError, "must return a Selection, got NoneType"),
+        (
+            Selection(torch.ones(1, dtype=torch.bool)),
+            ValueError,
+            r"a mask of shape \(1, 1\) for 8 samples and 1 network",
+        ),
+        (Selection(torch.ones(3, 8, dtype=torch.bool)), ValueError, r"a mask of shape \(3, 8\)"),
+        (Selection(memory={"b": torch.ones(8)}), ValueError, "remembers 'b', but sample_memory declares a"),
+        (Selection(memory={"a": torch.ones(1, 8)}), ValueError, r"of shape \(1, 8\), but sample_memory declares"),
+        (Selection(memory={"a": torch.rand(8)}), ValueError, "as torch.float32 .* declares torch.int64"),
+    ],
+)
+def test_a_decision_that_makes_no_sense_is_named(four_tensors, answer, error, message):
+    outputs, labels, X, samples, network = four_tensors
+
+    class Wrong(Method):
+        def sample_memory(self, n_classes):
+            return {"a": 0}
+
+        def select(self, batch):
+            return answer
+
+    with pytest.raises(error, match=message):
+        filtered_loss(Wrong(), network)(outputs, labels, X, samples=samples)
+
+
+@pytest.mark.parametrize("answer", [None, 1.0, torch.ones(8)])
+def test_a_loss_that_is_no_scalar_is_named(four_tensors, answer):
+    outputs, labels, X, samples, network = four_tensors
+
+    class Wrong(Method):
+        def loss(self, criterion, batch):
+            return answer
+
+    with pytest.raises(TypeError, match=r"Wrong\.loss must return a scalar tensor"):
+        filtered_loss(Wrong(), network)(outputs, labels, X, samples=samples)
 
 
 def test_a_selection_that_was_made_before_stays_when_bad_samples_are_left_out(four_tensors):

@@ -1,52 +1,17 @@
 """What a method of the user's own can do: parameters, memory, targets, hooks, and everything around a fit."""
 
-import pickle
-
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from skorch.callbacks import Callback
-from torch import nn
+from skorch.dataset import ValidSplit
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import D2L, ELR, LNEC, LTEC, METHODS, ConsensusMethod, Method, Selection, SelfTraining
+from sklearn_lec.methods import D2L, ELR, LNEC, LTEC, METHODS, Method, Selection, SelfTraining
 from tests.helpers import TinyNet, weights, without
-
-
-class Majority(ConsensusMethod):
-    """Select what more than half of `M` networks find small."""
-
-    @property
-    def n_networks(self):
-        return int(self.M)
-
-    def consensus(self, votes):
-        return votes.float().mean(dim=0) > 0.5
-
-
-class Relabel(Method):
-    """Learn from every sample, on the network's own prediction once it has been sure of it `patience` times."""
-
-    n_passes = 1
-    selects_samples = False
-
-    def __init__(self, *, threshold=0.8, patience=1):
-        self.threshold = threshold
-        self.patience = patience
-
-    def sample_memory(self, n_classes):
-        return {"n_sure": torch.tensor(0, dtype=torch.int32)}
-
-    def select(self, batch):
-        sure = batch.probabilities.mean(dim=0).amax(dim=-1) > self.threshold
-        return Selection(memory={"n_sure": self.record.memory["n_sure"][batch.samples] + sure})
-
-    def loss(self, criterion, outputs, labels, samples):
-        is_sure = self.record.memory["n_sure"][samples] >= self.patience
-        return criterion(outputs, labels.where(~is_sure, outputs.argmax(dim=-1)))
+from tests.methods.own_methods import Majority, Relabel
 
 
 @pytest.fixture
@@ -158,8 +123,10 @@ def test_a_training_goes_on_with_new_parameters_of_its_method_but_not_with_anoth
 def test_a_method_that_relabels_fits_the_contract(table, settings):
     clf = LECClassifier(TinyNet, method=Relabel(threshold=0.33, patience=1), **settings | {"lr": 0.05}).fit(*table)
 
+    standard = LECClassifier(TinyNet, method="standard", **settings | {"lr": 0.05}).fit(*table)
     assert clf.method_.record.memory["n_sure"].tolist() == [3] * 90
     assert clf.clean_mask_.all()
+    assert not torch.equal(weights(clf), weights(standard))  # it learned from labels of its own
 
 
 def test_several_networks_can_vote_by_majority(table, settings):
@@ -172,9 +139,9 @@ def test_several_networks_can_vote_by_majority(table, settings):
 class OwnTargets(LTEC):
     """LTEC on a loss of its own, which notes what it sees."""
 
-    def loss(self, criterion, outputs, labels, samples):
-        type(self).seen.append((self.epoch, samples.clone(), labels.clone()))
-        return criterion(outputs, outputs.argmax(dim=-1))
+    def loss(self, criterion, batch):
+        type(self).seen.append((self.epoch, batch.samples.clone(), batch.labels.clone()))
+        return criterion(batch.outputs, batch.outputs.argmax(dim=-1))
 
 
 @pytest.mark.parametrize("separate_vote", [True, False])
@@ -192,8 +159,9 @@ def test_a_loss_sees_the_selected_samples_alone_and_no_placeholder(table, settin
 class Smoothed(Method):
     """Learn from soft targets."""
 
-    def loss(self, criterion, outputs, labels, samples):
-        return criterion(outputs, 0.9 * F.one_hot(labels, outputs.shape[-1]) + 0.1 / outputs.shape[-1])
+    def loss(self, criterion, batch):
+        n_classes = batch.outputs.shape[-1]
+        return criterion(batch.outputs, 0.9 * F.one_hot(batch.labels, n_classes) + 0.1 / n_classes)
 
 
 def test_soft_targets_train_as_torchs_label_smoothing(table, settings):
@@ -224,9 +192,9 @@ def test_hooks_are_called_in_order_and_know_the_training(table, settings):
         def before_epoch(self, context):
             calls.append(("before", self.epoch))
 
-        def loss(self, criterion, outputs, labels, samples):
+        def loss(self, criterion, batch):
             calls.append(("loss", self.epoch))
-            return super().loss(criterion, outputs, labels, samples)
+            return super().loss(criterion, batch)
 
         def after_epoch(self, context):
             calls.append(("after", self.epoch))
@@ -243,7 +211,7 @@ def test_a_method_may_select_over_the_whole_set_by_predictions(table, settings):
     class Agreeing(Method):
         """Learn from the samples whose label is predicted, from the second epoch on."""
 
-        scope, needs_outputs, n_passes = "epoch", True, 1
+        scope, needs_outputs = "epoch", True
 
         def select(self, batch):
             predicted = batch.probabilities[0].argmax(dim=-1)
@@ -253,6 +221,68 @@ def test_a_method_may_select_over_the_whole_set_by_predictions(table, settings):
 
     assert clf.history[:, "n_selected"][0] == 90
     assert np.array_equal(clf.clean_mask_, clf.predict(table[0]) == table[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_passes": 3}, "asks for 3 passes, but where scope is 'epoch' there is one"),
+        ({"needs_outputs": False}, "unless the method sets needs_outputs = True"),
+        ({"n_networks": 2}, "a mask for each network, but where scope is 'epoch'"),
+        ({"scope": "epochs"}, "scope must be 'batch' or 'epoch', got 'epochs'"),
+    ],
+)
+def test_what_a_selection_over_the_whole_set_cannot_do_is_named(table, settings, changes, message):
+    class Whole(Method):
+        scope, needs_outputs = "epoch", True
+
+        def select(self, batch):
+            predicted = batch.probabilities.argmax(dim=-1)
+            return Selection(predicted[: self.n_networks] == batch.labels)
+
+    with pytest.raises(ValueError, match=message):
+        LECClassifier(TinyNet, method=type("Wrong", (Whole,), changes), **settings).fit(*table)
+
+
+def test_the_context_knows_labels_and_training_samples(table, settings):
+    seen = []
+
+    class Looking(Method):
+        def before_training(self, context):
+            seen.append((context.labels, context.samples))
+
+    X, y = table
+    split = ValidSplit(3)
+    clf = LECClassifier(TinyNet, method=Looking, train_split=split, **settings).fit(X, np.array(["a", "b", "c"])[y])
+
+    labels, samples = seen[0]
+    assert labels.tolist() == y.tolist()
+    assert samples.tolist() == np.flatnonzero(~np.isnan(clf.clean_score_)).tolist()
+
+
+def test_predictions_of_two_other_trainings_are_two_with_checkpoints_too(table, settings, tmp_path):
+    class Twice(Method):
+        def before_training(self, context):
+            self.differ_ = float(abs(context.predictions_of("standard") - context.predictions_of("standard")).max())
+
+    expected = LECClassifier(TinyNet, method=Twice, **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method=Twice, checkpoint_dir=tmp_path, **settings).fit(*table)
+
+    assert clf.differ_ == expected.differ_ > 0
+
+
+def test_memory_of_another_shape_cannot_go_on(table, settings):
+    class Counting(Method):
+        def __init__(self, length=2):
+            self.length = length
+
+        def sample_memory(self, n_classes):
+            return {"counts": torch.zeros(self.length)}
+
+    clf = LECClassifier(TinyNet, method=Counting(), **settings).fit(*table)
+
+    with pytest.raises(ValueError, match="remembers more or less of each sample than before"):
+        clf.set_params(method__length=3).partial_fit(*table)
 
 
 def test_fitted_attributes_of_a_method_are_those_of_the_classifier(table, settings):
@@ -265,69 +295,6 @@ def test_fitted_attributes_of_a_method_are_those_of_the_classifier(table, settin
 
     assert clf.fit(*table).threshold_ == 0.75
     assert not hasattr(clf, "another_")
-
-
-# --- persistence ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", [LTEC(M=2), Relabel(threshold=0.5), Majority(M=2), ELR(beta=0.5)])
-def test_a_method_goes_on_after_pickle_and_from_saved_parameters(table, settings, method, tmp_path):
-    settings = settings | {"T_w": 1, "random_state": None, "iterator_train__shuffle": False}
-    settings |= {"callbacks__linear_decay": None, "module__num_classes": 3}
-    clf = LECClassifier(TinyNet, method=method, eps=0.3, **settings).fit(*table)
-    files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
-    clf.save_params(**files)
-    loaded = LECClassifier(TinyNet, method=method, eps=0.3, **settings).initialize()
-    loaded.load_params(**files)
-
-    copies = [pickle.loads(pickle.dumps(clf)), loaded]
-    for net in (clf, *copies):
-        net.partial_fit(*table)
-
-    for copy in copies:
-        assert torch.equal(weights(copy), weights(clf))
-        assert str(copy.method_.state_dict()) == str(clf.method_.state_dict())
-
-
-class PowerCutError(Exception):
-    pass
-
-
-class PowerCut(Callback):
-    """Stop a training when its fourth epoch begins."""
-
-    def on_epoch_begin(self, net, **kwargs):
-        if len(net.history) == 4:
-            raise PowerCutError
-
-
-@pytest.mark.parametrize("method", [LTEC(M=2), Relabel(threshold=0.5), Majority(M=2), ELR(beta=0.5)])
-def test_a_method_resumes_from_checkpoints(table, settings, method, tmp_path):
-    settings = {"T_w": 1, "eps": 0.3, **settings, "max_epochs": 6}
-    expected = LECClassifier(TinyNet, method=method, **settings).fit(*table)
-    with pytest.raises(PowerCutError):
-        LECClassifier(TinyNet, method=method, callbacks=[PowerCut()], checkpoint_dir=tmp_path, **settings).fit(*table)
-
-    resumed = LECClassifier(TinyNet, method=method, checkpoint_dir=tmp_path, **settings).fit(*table)
-
-    assert torch.equal(weights(resumed), weights(expected))
-    assert np.array_equal(resumed.clean_score_, expected.clean_score_)
-
-
-def test_a_run_with_another_parameter_of_the_method_is_not_resumed(table, settings, tmp_path):
-    LECClassifier(TinyNet, method=Relabel(threshold=0.5), checkpoint_dir=tmp_path, **settings).fit(*table)
-
-    with pytest.raises(ValueError, match="holds a run that differs in method"):
-        LECClassifier(TinyNet, method=Relabel(threshold=0.6), checkpoint_dir=tmp_path, **settings).fit(*table)
-
-
-def test_what_cannot_be_saved_is_named_when_it_is_written(table, settings, tmp_path):
-    class Careless(Method):
-        def before_epoch(self, context):
-            self.network = nn.Linear(1, 1)
-
-    with pytest.raises(TypeError, match=r"checkpoint_dir cannot save method\.network, which is a Linear"):
-        LECClassifier(TinyNet, method=Careless, checkpoint_dir=tmp_path, **settings).fit(*table)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import D2L, METHODS, Method
+from sklearn_lec.methods import D2L, METHODS, Method, Selected
 from sklearn_lec.methods.d2l import is_turning_point, local_intrinsic_dimensionality, weight_of_labels
 from sklearn_lec.modules import MLP
 from tests.helpers import TinyNet, weights, without
@@ -93,7 +93,7 @@ def test_the_mixed_target_weighs_label_and_prediction():
     method.label_weight = 0.3
     outputs, labels = torch.tensor([[2.0, 0.0, 1.0], [0.0, 1.0, 3.0]]), torch.tensor([1, 2])
 
-    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels, torch.arange(2))
+    loss = method.loss(nn.CrossEntropyLoss(), Selected(outputs, labels, torch.arange(2)))
 
     target = torch.tensor([[0.7, 0.3, 0.0], [0.0, 0.0, 1.0]])
     assert torch.allclose(loss, nn.CrossEntropyLoss()(outputs, target))

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sklearn_lec import LECClassifier
+from sklearn_lec._training.build import method_defaults
 from sklearn_lec.methods import METHODS, Batch, Selection
 
 SAMPLES = torch.arange(4)
@@ -15,7 +16,7 @@ MIDDLE_TWO_SMALL = [8.0, 0.2, 0.1, 9.0]
 
 def started(name, **parameters):
     """Return a method in its first epoch, on four samples of two classes."""
-    defaults = LECClassifier.method_defaults() | {"eps": 0.5, "M": 2, "T_w": 0} | parameters
+    defaults = method_defaults(LECClassifier) | {"eps": 0.5, "M": 2, "T_w": 0} | parameters
     method = METHODS[name]()
     method.set_params(**{n: defaults[n] for n, value in method.get_params().items() if value is None})
     method.reset(4, n_classes=2, identity="these samples")
@@ -103,7 +104,7 @@ def test_a_sample_that_an_epoch_did_not_show_keeps_its_streak():
     method = started("ltec", M=3, eps=0.0)
     decide(method, FIRST_TWO_SMALL)
     method.begin_epoch()
-    method.record.remember(SAMPLES[1:2], method.memory_of_bad(SAMPLES[1:2]))  # the others are not seen
+    method.record.remember(SAMPLES[1:2], method.memory_of_nonfinite(SAMPLES[1:2]))  # the others are not seen
     method.begin_epoch()
 
     assert decide(method, FIRST_TWO_SMALL) == [True, False, True, True]

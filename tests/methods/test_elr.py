@@ -17,7 +17,7 @@ def settings():
     return {"max_epochs": 3, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}
 
 
-def elr_written_out(X, y, *, beta, lambda_, epochs, batch_size):
+def elr_written_out(X, y, *, beta, reg_lambda, epochs, batch_size):
     """Train as Equation 6 says, sample by sample, in the order of X; return the network and the running means."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -30,22 +30,24 @@ def elr_written_out(X, y, *, beta, lambda_, epochs, batch_size):
             for sample, logit in zip(samples, logits, strict=True):
                 p = logit.softmax(dim=0).clamp(1e-4, 1 - 1e-4)
                 t[sample] = beta * t[sample] + (1 - beta) * (p / p.sum()).detach()
-                terms.append(F.cross_entropy(logit, y[sample]) + lambda_ * torch.log(1 - p @ t[sample].clone()))
+                terms.append(F.cross_entropy(logit, y[sample]) + reg_lambda * torch.log(1 - p @ t[sample].clone()))
             optimizer.zero_grad()
             torch.stack(terms).mean().backward()
             optimizer.step()
     return network, t
 
 
-@pytest.mark.parametrize(("beta", "lambda_"), [(0.7, 3.0), (0.9, 1.0)])
-def test_elr_trains_as_its_formula_written_out(table, settings, beta, lambda_):
+@pytest.mark.parametrize(("beta", "reg_lambda"), [(0.7, 3.0), (0.9, 1.0)])
+def test_elr_trains_as_its_formula_written_out(table, settings, beta, reg_lambda):
     X, y = table
-    clf = LECClassifier(TinyNet, method=ELR(beta=beta, lambda_=lambda_), iterator_train__shuffle=False, **settings)
+    clf = LECClassifier(
+        TinyNet, method=ELR(beta=beta, reg_lambda=reg_lambda), iterator_train__shuffle=False, **settings
+    )
 
     clf.set_params(callbacks__linear_decay=None).fit(X, y)
 
     network, means = elr_written_out(
-        torch.tensor(X), torch.tensor(y), beta=beta, lambda_=lambda_, epochs=3, batch_size=16
+        torch.tensor(X), torch.tensor(y), beta=beta, reg_lambda=reg_lambda, epochs=3, batch_size=16
     )
     assert torch.allclose(weights(clf), torch.cat([p.flatten() for p in network.parameters()]), atol=1e-5)
     assert torch.allclose(clf.method_.record.memory["mean_prediction"], means, atol=1e-5)
@@ -54,7 +56,7 @@ def test_elr_trains_as_its_formula_written_out(table, settings, beta, lambda_):
 
 def test_without_its_term_elr_is_ordinary_training(table, settings):
 
-    elr = LECClassifier(TinyNet, method=ELR(lambda_=0.0), **settings).fit(*table)
+    elr = LECClassifier(TinyNet, method=ELR(reg_lambda=0.0), **settings).fit(*table)
     standard = LECClassifier(TinyNet, method="standard", **settings).fit(*table)
 
     assert torch.equal(weights(elr), weights(standard))
@@ -91,9 +93,9 @@ def test_a_loss_sees_what_was_remembered_before_its_batch(table, settings, separ
         def select(self, batch):
             return Selection(batch.samples % 3 > 0, super().select(batch).memory)
 
-        def loss(self, criterion, outputs, labels, samples):
-            seen.append(self.record.memory["mean_prediction"][samples].sum(dim=-1))
-            return super().loss(criterion, outputs, labels, samples)
+        def loss(self, criterion, batch):
+            seen.append(self.record.memory["mean_prediction"][batch.samples].sum(dim=-1))
+            return super().loss(criterion, batch)
 
     LECClassifier(TinyNet, method=SelectingELR, separate_vote=separate_vote, **settings).fit(*table)
 
@@ -113,7 +115,7 @@ def test_samples_of_weight_zero_do_not_count_in_the_term_either(table, settings)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"), [({"beta": 1.0}, "beta must be"), ({"lambda_": "3"}, "lambda_ must be")]
+    ("parameters", "message"), [({"beta": 1.0}, "beta must be"), ({"reg_lambda": "3"}, "reg_lambda must be")]
 )
 def test_bad_parameters_are_refused(table, parameters, message):
     with pytest.raises(ValueError, match=message):
@@ -142,3 +144,17 @@ def test_a_sample_that_is_not_finite_leaves_no_trace_in_the_running_means(table)
     means = clf.method_.record.memory["mean_prediction"]
     assert means.isfinite().all()
     assert (means.sum(dim=1) > 0).tolist() == [sample != 7 for sample in range(90)]
+
+
+def test_a_confident_network_in_bfloat16_goes_on_learning(table):
+    class Coarse(TinyNet):
+        def __init__(self, in_features, num_classes):
+            super().__init__(in_features, num_classes)
+            self.to(torch.bfloat16)
+
+        def forward(self, x):
+            return 50 * super().forward(x)
+
+    clf = LECClassifier(Coarse, method="elr", max_epochs=5, verbose=0, random_state=0).fit(*table)
+
+    assert clf.history[:, "n_selected"] == [90] * 5

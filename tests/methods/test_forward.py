@@ -11,7 +11,7 @@ from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from torch import nn
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
+from sklearn_lec.methods import METHODS, Selected
 from sklearn_lec.methods.forward import estimate_corruption_matrix
 from sklearn_lec.noise import AsymmetricNoise
 from tests.helpers import TinyNet, weights, without
@@ -35,7 +35,7 @@ def test_the_corrected_loss_is_that_of_the_matrix_formula():
     method.matrix = C
     outputs, labels = torch.randn(5, 3), torch.tensor([0, 1, 2, 0, 1])
 
-    loss = method.loss(nn.CrossEntropyLoss(), outputs, labels, torch.arange(5))
+    loss = method.loss(nn.CrossEntropyLoss(), Selected(outputs, labels, torch.arange(5)))
 
     p = outputs.softmax(dim=1)
     expected = -torch.stack([torch.log((C.T @ p[row])[labels[row]]) for row in range(5)]).mean()
@@ -180,7 +180,7 @@ def test_a_network_that_is_sure_of_itself_still_learns_from_the_corrected_loss()
     method.matrix = torch.eye(2)
     outputs = torch.tensor([[120.0, 0.0]], requires_grad=True)
 
-    method.loss(nn.CrossEntropyLoss(), outputs, torch.tensor([1]), torch.tensor([0])).backward()
+    method.loss(nn.CrossEntropyLoss(), Selected(outputs, torch.tensor([1]), torch.tensor([0]))).backward()
 
     assert outputs.grad.abs().max() > 0.5
 

@@ -1,0 +1,79 @@
+"""Methods of the user's own through pickles, saved parameters and checkpoints."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from skorch.callbacks import Callback
+from torch import nn
+
+from sklearn_lec import LECClassifier
+from sklearn_lec.methods import ELR, LTEC, Method
+from tests.helpers import TinyNet, weights, without
+from tests.methods.own_methods import Majority, Relabel
+
+
+@pytest.fixture
+def settings(quick):
+    return without(quick, "M", "T_w")
+
+
+@pytest.mark.parametrize("method", [LTEC(M=2), Relabel(threshold=0.5), Majority(M=2), ELR(beta=0.5)])
+def test_a_method_goes_on_after_pickle_and_from_saved_parameters(table, settings, method, tmp_path):
+    settings = settings | {"T_w": 1, "random_state": None, "iterator_train__shuffle": False}
+    settings |= {"callbacks__linear_decay": None, "module__num_classes": 3}
+    clf = LECClassifier(TinyNet, method=method, eps=0.3, **settings).fit(*table)
+    files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
+    clf.save_params(**files)
+    loaded = LECClassifier(TinyNet, method=method, eps=0.3, **settings).initialize()
+    loaded.load_params(**files)
+
+    copies = [pickle.loads(pickle.dumps(clf)), loaded]
+    for net in (clf, *copies):
+        net.partial_fit(*table)
+
+    for copy in copies:
+        assert torch.equal(weights(copy), weights(clf))
+        assert str(copy.method_.state_dict()) == str(clf.method_.state_dict())
+
+
+class PowerCutError(Exception):
+    pass
+
+
+class PowerCut(Callback):
+    """Stop a training when its fourth epoch begins."""
+
+    def on_epoch_begin(self, net, **kwargs):
+        if len(net.history) == 4:
+            raise PowerCutError
+
+
+@pytest.mark.parametrize("method", [LTEC(M=2), Relabel(threshold=0.5), Majority(M=2), ELR(beta=0.5)])
+def test_a_method_resumes_from_checkpoints(table, settings, method, tmp_path):
+    settings = {"T_w": 1, "eps": 0.3, **settings, "max_epochs": 6}
+    expected = LECClassifier(TinyNet, method=method, **settings).fit(*table)
+    with pytest.raises(PowerCutError):
+        LECClassifier(TinyNet, method=method, callbacks=[PowerCut()], checkpoint_dir=tmp_path, **settings).fit(*table)
+
+    resumed = LECClassifier(TinyNet, method=method, checkpoint_dir=tmp_path, **settings).fit(*table)
+
+    assert torch.equal(weights(resumed), weights(expected))
+    assert np.array_equal(resumed.clean_score_, expected.clean_score_)
+
+
+def test_a_run_with_another_parameter_of_the_method_is_not_resumed(table, settings, tmp_path):
+    LECClassifier(TinyNet, method=Relabel(threshold=0.5), checkpoint_dir=tmp_path, **settings).fit(*table)
+
+    with pytest.raises(ValueError, match="holds a run that differs in method"):
+        LECClassifier(TinyNet, method=Relabel(threshold=0.6), checkpoint_dir=tmp_path, **settings).fit(*table)
+
+
+def test_what_cannot_be_saved_is_named_when_it_is_written(table, settings, tmp_path):
+    class Careless(Method):
+        def before_epoch(self, context):
+            self.network = nn.Linear(1, 1)
+
+    with pytest.raises(TypeError, match=r"checkpoint_dir cannot save method_\.network, which is a Linear"):
+        LECClassifier(TinyNet, method=Careless, checkpoint_dir=tmp_path, **settings).fit(*table)
