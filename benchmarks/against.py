@@ -67,6 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, nargs="?", help="the folder of the other checkout")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", default="", help="cases whose names hold this text")
     parser.add_argument("--work", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work is not None:
@@ -77,7 +78,7 @@ def main() -> None:
     from benchmarks.timing import alternate, ratio, shown
 
     folders = {"this": Path(__file__).resolve().parents[1], "other": options.other.resolve()}
-    for case in CASES:
+    for case in (case for case in CASES if options.only in case):
         checkouts = {name: Checkout(folder, case) for name, folder in folders.items()}
         seconds = alternate({name: checkout.epoch for name, checkout in checkouts.items()}, rounds=options.rounds)
         for checkout in checkouts.values():

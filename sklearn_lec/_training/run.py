@@ -317,9 +317,12 @@ class TrainingRun:
 
     def is_under_way(self, labels: Tensor) -> bool:
         """Return whether these are the labels of the batch that is trained on at the moment, as far as one can tell."""
-        if self.batch is None or len(labels) != len(self.batch.samples):
+        if self.batch is None or labels.shape != self.batch.samples.shape:
             return False
-        return not on_host(labels) or torch.equal(labels, self.codes[self.batch.samples.cpu()])
+        samples = self.batch.samples
+        if not (on_host(labels) and on_host(samples)):  # a comparison would have to wait for the device
+            return True
+        return bool((labels.numpy() == self.codes.numpy()[samples.numpy()]).all())
 
     def loss_of_batch(self, outputs: Tensor, labels: Tensor, X=None) -> Tensor:
         """Return the loss of the batch under way, on the samples that the method selects."""

@@ -180,24 +180,28 @@ class Method(BaseEstimator):
     @torch.no_grad()
     def decide(self, batch: Batch) -> Selection:
         """Return what `select` says of a batch, or raise an error that says what is wrong with it."""
-        selection, name = self.select(batch), type(self).__name__
+        selection, n_samples = self.select(batch), len(batch)
         if not isinstance(selection, Selection):
-            raise TypeError(f"{name}.select must return a Selection, got {type(selection).__name__}.")
-        shapes = {(1, len(batch)), (self.n_networks, len(batch))}
-        if selection.mask is not None and selection.mask.shape not in shapes:
+            raise TypeError(f"{type(self).__name__}.select must return a Selection, got {type(selection).__name__}.")
+        mask = selection.mask
+        if mask is not None and (mask.shape[-1] != n_samples or mask.shape[0] not in (1, self.n_networks)):
             raise ValueError(
-                f"{name}.select returned a mask of shape {tuple(selection.mask.shape)} for {len(batch)} samples and "
-                f"{self.n_networks} network(s). It must hold a boolean for each sample, or a row of them per network."
+                f"{type(self).__name__}.select returned a mask of shape {tuple(mask.shape)} for {n_samples} samples "
+                f"and {self.n_networks} network(s). It must hold a boolean for each sample, or a row of them per network."
             )
-        for key, values in selection.memory.items():
-            if key not in self.record.memory:
-                declared = ", ".join(self.record.memory) or "nothing"
-                raise ValueError(f"{name}.select remembers {key!r}, but sample_memory declares {declared}.")
-            table, shape = self.record.memory[key], (len(batch), *self.record.memory[key].shape[1:])
-            if values.shape != shape or not torch.can_cast(values.dtype, table.dtype):
+        for name, values in selection.memory.items():
+            table = self.record.memory.get(name)
+            if table is None:
                 raise ValueError(
-                    f"{name}.select remembers {key!r} as {values.dtype} of shape {tuple(values.shape)}, but "
-                    f"sample_memory declares {table.dtype}, of shape {shape} for {len(batch)} samples."
+                    f"{type(self).__name__}.select remembers {name!r}, but sample_memory declares "
+                    f"{', '.join(self.record.memory) or 'nothing'}."
+                )
+            fits = values.shape[:1] == (n_samples,) and values.shape[1:] == table.shape[1:]
+            if not (fits and torch.can_cast(values.dtype, table.dtype)):
+                raise ValueError(
+                    f"{type(self).__name__}.select remembers {name!r} as {values.dtype} of shape "
+                    f"{tuple(values.shape)}, but sample_memory declares {table.dtype}, of shape "
+                    f"{(n_samples, *table.shape[1:])} for {n_samples} samples."
                 )
         return selection
 

@@ -55,7 +55,7 @@ class Batch:
         self._losses = losses
 
     def __len__(self):
-        return len(self.labels)
+        return self.labels.shape[0]
 
     @cached_property
     def losses(self) -> Tensor:
