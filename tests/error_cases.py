@@ -252,7 +252,7 @@ CASES = {
              "predict_proba"),
         Case("SemanticNoise(n_estimators=0)", corrupt(SemanticNoise(n_estimators=0)), "ValueError",
              "n_estimators must be"),
-        Case("NoisyLabelClassifier, noise that is none",
+        Case("NoisyLabelClassifier, a noise without corrupt",
              lambda: NoisyLabelClassifier(LogisticRegression(), 7).fit(X, Y), "TypeError",
              "noise must have a method corrupt(X, y)"),
     ],

@@ -13,9 +13,10 @@ from sklearn_lec._selection import array_if_on_host, on_host, unanimous
 from sklearn_lec._training.batches import finite_samples, take
 from sklearn_lec._training.criterion import WeightedCriterion
 from sklearn_lec._training.torch_utils import (
+    batchnorm_statistics,
     label_to_ignore,
+    mend_batchnorm,
     one_loss_per_sample,
-    reset_broken_batchnorm,
     untracked_batchnorm,
 )
 from sklearn_lec.methods import Batch, Method, Selected, Selection
@@ -93,6 +94,7 @@ class FilteredLoss:
         self.method = method
         self.criterion = criterion
         self.module = module
+        self._statistics = batchnorm_statistics(module)  # of the epoch's beginning, for a batch that spoils them
         self.forward = forward or module
         self.compute = compute or criterion
         self.sample_weight = sample_weight
@@ -209,9 +211,9 @@ class FilteredLoss:
         if not all_finite:
             self._leave_out(samples[~finite])
             losses, samples, outputs = losses[:, finite], samples[finite], [output[finite] for output in outputs]
-        selection = self.method.decide(
-            Batch(outputs, codes.to(samples.device)[samples], samples, losses=losses, nonlinearity=self.nonlinearity)
-        )
+        labels = codes.to(samples.device)[samples]
+        batch = Batch(outputs, labels, samples, losses=losses, nonlinearity=self.nonlinearity)
+        selection = self.method.decide(batch)
         if selection.mask is not None and len(selection.mask) > 1:
             raise ValueError(
                 f"{type(self.method).__name__}.select returned a mask for each network, but where scope is 'epoch' all "
@@ -332,7 +334,7 @@ class FilteredLoss:
         A second pass is needed, because even with weight zero they would turn the gradient into NaN.
         """
         finite = finite_samples(losses, X)
-        reset_broken_batchnorm(self.module)
+        mend_batchnorm(self.module, self._statistics)
         if losses.isfinite().all():  # only the loss of the whole is not finite, as with class weights of 0: votes count
             self.warn_of_bad_samples(samples)
             self.method.record.remember(samples, selection.memory)

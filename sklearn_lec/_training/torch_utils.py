@@ -9,11 +9,12 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 
 __all__ = [
     "batchnorm_in_evaluation",
+    "batchnorm_statistics",
     "class_weights",
     "has_convolutions",
     "label_to_ignore",
+    "mend_batchnorm",
     "one_loss_per_sample",
-    "reset_broken_batchnorm",
     "untracked_batchnorm",
 ]
 
@@ -62,11 +63,19 @@ def label_to_ignore(criterion: nn.Module) -> int | None:
     return criterion.ignore_index if knows_one else None
 
 
-def reset_broken_batchnorm(module: nn.Module) -> None:
-    """Reset running statistics that a batch with NaN or infinite values has made useless."""
+def batchnorm_statistics(module: nn.Module) -> dict[nn.Module, dict[str, Tensor]]:
+    """Return a copy of the running statistics of each batch norm layer."""
+    return {
+        layer: {name: buffer.clone() for name, buffer in layer.named_buffers()} for layer in _batchnorm_layers(module)
+    }
+
+
+def mend_batchnorm(module: nn.Module, before: dict[nn.Module, dict[str, Tensor]]) -> None:
+    """Put back running statistics from `before` where a batch with NaN or infinite values has made them useless."""
     for layer in _batchnorm_layers(module):
         if layer.running_mean is not None and not (layer.running_mean + layer.running_var).isfinite().all():
-            layer.reset_running_stats()
+            for name, buffer in layer.named_buffers():
+                buffer.copy_(before[layer][name])
 
 
 def has_convolutions(module: nn.Module) -> bool:

@@ -187,7 +187,7 @@ class Method(BaseEstimator):
         if mask is not None and (mask.shape[-1] != n_samples or mask.shape[0] not in (1, self.n_networks)):
             raise ValueError(
                 f"{type(self).__name__}.select returned a mask of shape {tuple(mask.shape)} for {n_samples} samples "
-                f"and {self.n_networks} network(s). It must hold a boolean for each sample, or a row of them per network."
+                f"and {self.n_networks} network(s). It must hold a boolean per sample, or a row of them per network."
             )
         for name, values in selection.memory.items():
             table = self.record.memory.get(name)

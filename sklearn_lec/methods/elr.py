@@ -25,7 +25,8 @@ class ELR(Method):
 
     References
     ----------
-    S. Liu et al., "Early-learning regularization prevents memorization of noisy labels", NeurIPS 2020, Equation 6.
+    S. Liu et al., "Early-learning regularization prevents memorization of noisy labels", NeurIPS 2020, Section 4,
+    https://arxiv.org/abs/2007.00151.
     """
 
     title = "ELR"

@@ -4,8 +4,9 @@ from torch import nn
 
 from sklearn_lec._training.torch_utils import (
     batchnorm_in_evaluation,
+    batchnorm_statistics,
+    mend_batchnorm,
     one_loss_per_sample,
-    reset_broken_batchnorm,
     untracked_batchnorm,
 )
 
@@ -32,15 +33,18 @@ def test_batchnorm_in_evaluation_takes_a_single_sample():
     assert layer.training
 
 
-def test_reset_broken_batchnorm_resets_only_what_is_not_finite():
+def test_mending_puts_back_only_statistics_that_are_not_finite():
     good, bad = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
+    network = nn.Sequential(good, bad)
+    bad.running_mean.fill_(2.0)
+    before = batchnorm_statistics(network)
     good.running_mean.fill_(3.0)
     bad.running_mean.fill_(float("nan"))
 
-    reset_broken_batchnorm(nn.Sequential(good, bad))
+    mend_batchnorm(network, before)
 
     assert good.running_mean.tolist() == [3.0, 3.0]
-    assert bad.running_mean.tolist() == [0.0, 0.0]
+    assert bad.running_mean.tolist() == [2.0, 2.0]
 
 
 def test_one_loss_per_sample_leaves_class_weights_out_and_puts_everything_back():

@@ -18,7 +18,7 @@ def settings():
 
 
 def elr_written_out(X, y, *, beta, reg_lambda, epochs, batch_size):
-    """Train as Equation 6 says, sample by sample, in the order of X; return the network and the running means."""
+    """Train as the formula says, sample by sample, in the order of X; return the network and the running means."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = TinyNet(4, 3)
