@@ -360,10 +360,7 @@ def _part(memory, at: Tensor) -> dict[str, Tensor]:
 
 
 def _evidence(batch: Batch) -> Tensor:
-    """Return a value per voter and sample, shape (n_voters, n_samples), that is finite if one can learn from it.
-
-    The losses, if the method has asked for them; else the largest outputs, which cost less.
-    """
+    """Return what tells whether samples are finite: losses, if the method asked for them, else the largest outputs."""
     losses = vars(batch).get("losses")
     return _largest_outputs(batch.outputs) if losses is None else losses
 
