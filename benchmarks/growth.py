@@ -89,10 +89,10 @@ def bookkeeping_shares(epoch) -> dict[str, float]:
     with clocked_bookkeeping() as clock:
         total = epoch()
     return {
-        "all": (clock["select"] + clock["add"] + clock["remember"] + clock["_to_host"]) / total,
+        "all": (clock["select"] + clock["add"] + clock["remember"] + clock["to_host"]) / total,
         "selection": clock["small_loss_mask"] / total,
         "state": (clock["temporal_consensus"] + clock["add"] + clock["remember"]) / total,
-        "decision": clock["_to_host"] / total,
+        "decision": clock["to_host"] / total,
     }
 
 
@@ -105,7 +105,7 @@ def clocked_bookkeeping():
         (ltec, "temporal_consensus"),
         (SampleRecord, "add"),
         (SampleRecord, "remember"),
-        (step, "_to_host"),
+        (step, "to_host"),
     ]
     clock = {name: 0.0 for _, name in places}
     with ExitStack() as patches:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sklearn_lec._selection import array_if_on_host, on_host, unanimous
+from sklearn_lec._selection import unanimous
 from sklearn_lec._training.batches import finite_samples, take
 from sklearn_lec._training.criterion import WeightedCriterion
 from sklearn_lec._training.torch_utils import (
@@ -17,6 +17,7 @@ from sklearn_lec._training.torch_utils import (
     label_to_ignore,
     mend_batchnorm,
     one_loss_per_sample,
+    to_host,
     untracked_batchnorm,
 )
 from sklearn_lec.methods import Batch, Method, Selected, Selection
@@ -133,15 +134,17 @@ class FilteredLoss:
             # What is left out must be finite, too: a gradient of 0 times NaN is NaN.
             if selection.mask is not None and not torch.stack(outputs).isfinite().all():
                 losses = self._losses_or(_largest_outputs(outputs), outputs, labels)
-                return self._loss_of_finite(losses, labels, X, samples, selection, voted=False)
+                if not losses.isfinite().all():
+                    return self._loss_of_finite(losses, labels, X, samples, selection, voted=False)
             return self._loss_of_selected(outputs, labels, X, samples, selection, voted=False)
         batch = self._votes(outputs, labels, X, samples)
         selection = self.method.decide(batch)
         loss = self._loss_with_others_ignored(outputs, labels, selection.mask)
-        largest, value, *n_selected = _to_host(_evidence(batch), selection.mask, loss)
+        largest, value, *n_selected = to_host(_evidence(batch), selection.mask, loss)
         if not math.isfinite(largest):
-            losses = self._losses_or(_evidence(batch), outputs, labels)
-            return self._loss_of_finite(losses, labels, X, samples, selection, voted=True)
+            losses = self._losses_or(_evidence(batch), batch.outputs, labels)
+            if not losses.isfinite().all():  # else a network rules out a class by an output of -inf
+                return self._loss_of_finite(losses, labels, X, samples, selection, voted=True)
         if all(n_selected) and math.isfinite(value):
             return self._write_down(loss, samples, selection)
         return self._loss_of_selected(outputs, labels, X, samples, selection, voted=True)
@@ -171,8 +174,10 @@ class FilteredLoss:
         torch.clear_autocast_cache()  # weights that were cast without a gradient are of no use to the pass that follows
         labels, samples = labels.to(outputs.device), samples.to(outputs.device)
         batch = self._votes(per_network(outputs, self.method), labels, X, samples)
-        selection = self.method.decide(batch)
-        if math.isfinite(_to_host(_evidence(batch), None, None)[0]):
+        selection, losses = self.method.decide(batch), _evidence(batch)
+        if not math.isfinite(to_host(losses, None, None)[0]):
+            losses = self._losses_or(losses, batch.outputs, labels)
+        if losses.isfinite().all():
             if selection.mask is not None and len(selection.mask) > 1:
                 raise ValueError(
                     f"{type(self.method).__name__}.select returned a mask for each network, which separate_vote=True "
@@ -181,7 +186,7 @@ class FilteredLoss:
             mask = torch.ones_like(labels, dtype=torch.bool) if selection.mask is None else selection.mask[0]
             self.method.record.remember(samples[~mask], _part(selection.memory, ~mask))
             return mask, _part(selection.memory, mask), outputs
-        finite = finite_samples(_evidence(batch), X)
+        finite = finite_samples(losses, X)
         if finite.all():  # the network is broken, and no sample
             finite = ~finite
         self._leave_out(samples[~finite])
@@ -373,27 +378,3 @@ def _largest_outputs(outputs) -> Tensor:
 def per_network(outputs: Tensor, method: Method) -> tuple[Tensor, ...]:
     """Return the outputs of each network that the method trains."""
     return outputs.unbind(dim=1) if method.n_networks > 1 else (outputs,)
-
-
-def _to_host(losses: Tensor, mask: Tensor | None, loss: Tensor | None) -> list[float]:
-    """Bring to the host, in one transfer, the largest loss, the loss of the update, and the numbers selected.
-
-    Parameters
-    ----------
-    losses : Tensor of shape (n_voters, n_samples)
-    mask : bool Tensor of shape (n_masks, n_samples) or None
-    loss : scalar Tensor or None
-
-    Returns
-    -------
-    values : list of float
-        The largest absolute loss, the loss of the update (NaN if None), and a number for each mask.
-    """
-    if on_host(losses):
-        largest = float(abs(array_if_on_host(losses)).max())
-        value = math.nan if loss is None else loss.item()
-        return [largest, value, *(() if mask is None else array_if_on_host(mask).sum(1))]
-    largest = losses.abs().max()  # NaN, if there is one
-    value = torch.full_like(largest, math.nan) if loss is None else loss.detach().to(largest)
-    counts = largest.new_empty(0) if mask is None else mask.sum(dim=1).to(largest)
-    return torch.cat([torch.stack([largest, value]), counts]).tolist()

@@ -1,11 +1,15 @@
 """Questions to torch modules, and settings of theirs that are changed for the length of a block."""
 
+import math
 from contextlib import contextmanager, nullcontext
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.instancenorm import _InstanceNorm
+
+from sklearn_lec._selection import array_if_on_host, on_host
 
 __all__ = [
     "batchnorm_in_evaluation",
@@ -15,6 +19,7 @@ __all__ = [
     "label_to_ignore",
     "mend_batchnorm",
     "one_loss_per_sample",
+    "to_host",
     "untracked_batchnorm",
 ]
 
@@ -98,3 +103,27 @@ def _attribute_of_all(modules, name, value):
     finally:
         for module, old in zip(modules, before, strict=True):
             setattr(module, name, old)
+
+
+def to_host(losses: Tensor, mask: Tensor | None, loss: Tensor | None) -> list[float]:
+    """Bring to the host, in one transfer, the largest loss, the loss of the update, and the numbers selected.
+
+    Parameters
+    ----------
+    losses : Tensor of shape (n_voters, n_samples)
+    mask : bool Tensor of shape (n_masks, n_samples) or None
+    loss : scalar Tensor or None
+
+    Returns
+    -------
+    values : list of float
+        The largest absolute loss, the loss of the update (NaN if None), and a number for each mask.
+    """
+    if on_host(losses):
+        largest = float(abs(array_if_on_host(losses)).max())
+        value = math.nan if loss is None else loss.item()
+        return [largest, value, *(() if mask is None else array_if_on_host(mask).sum(1))]
+    largest = losses.abs().max()  # NaN, if there is one
+    value = torch.full_like(largest, math.nan) if loss is None else loss.detach().to(largest)
+    counts = largest.new_empty(0) if mask is None else mask.sum(dim=1).to(largest)
+    return torch.cat([torch.stack([largest, value]), counts]).tolist()

@@ -370,6 +370,21 @@ def test_class_weights_are_left_out_of_votes_by_a_compiled_network_too(table, qu
     assert np.array_equal(compiled.clean_mask_, usual.clean_mask_)
 
 
+@pytest.mark.parametrize("method", ["ltec", "ltec-full", "elr", "standard"])
+@pytest.mark.parametrize("separate_vote", [True, False])
+def test_a_network_may_rule_out_a_class_by_an_output_of_minus_infinity(table, quick, method, separate_vote):
+    class Masked(TinyNet):
+        def forward(self, x):
+            outputs = super().forward(x)
+            return torch.cat([outputs, torch.full_like(outputs[:, :1], -torch.inf)], dim=1)
+
+    settings = {"method": method, "eps": 0.2, "separate_vote": separate_vote, "classes": [0, 1, 2, 3], **quick}
+    clf = LECClassifier(Masked, module__num_classes=3, **settings).fit(*table)
+
+    assert clf.clean_mask_.sum() > 40
+    assert weights(clf).isfinite().all()
+
+
 def test_a_sample_that_is_drawn_twice_is_selected_if_it_is_once():
     record = SampleRecord(3)
 

@@ -43,7 +43,7 @@ def as_on_a_device():
     """Let CPU tensors be treated as if the host could not look into them."""
     with (
         patch("sklearn_lec._selection.on_host", lambda tensor: False),
-        patch("sklearn_lec._training.step.on_host", lambda tensor: False),
+        patch("sklearn_lec._training.torch_utils.on_host", lambda tensor: False),
     ):
         yield
 

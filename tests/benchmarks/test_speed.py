@@ -85,7 +85,7 @@ def test_a_fifth_of_the_labels_is_wrong():
 
 
 def test_the_clock_counts_and_leaves_no_trace():
-    before = [ltec.LTEC.select, SampleRecord.add, step._to_host, ltec.small_loss_mask]
+    before = [ltec.LTEC.select, SampleRecord.add, step.to_host, ltec.small_loss_mask]
     epoch = lec(WORK, "ltec", eps=0.2)
     shares = bookkeeping_shares(epoch)
 
@@ -93,7 +93,7 @@ def test_the_clock_counts_and_leaves_no_trace():
         raise RuntimeError("stop")
 
     assert 0 < shares["selection"] < shares["all"] < 1
-    assert [ltec.LTEC.select, SampleRecord.add, step._to_host, ltec.small_loss_mask] == before
+    assert [ltec.LTEC.select, SampleRecord.add, step.to_host, ltec.small_loss_mask] == before
 
 
 def test_growth_has_a_line_for_each_size():
