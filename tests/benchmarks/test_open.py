@@ -161,6 +161,7 @@ def test_a_parameter_of_one_method_does_not_outdate_the_records_of_others(monkey
 
         def __init__(self, *, eps=0.2, T_w=10, lr=0.1, batch_size=32):
             super().__init__(eps=eps, T_w=T_w)
+            self.lr, self.batch_size = lr, batch_size
 
     cells = EXPERIMENTS["table2"].cells(SMOKE)
     before = [SMOKE.settings(cell) for cell in cells]
