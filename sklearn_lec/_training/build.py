@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
+import torch
 from torch import nn
 from torch.optim import Adam, AdamW
 from torch.utils.data import Dataset
@@ -68,7 +69,8 @@ def updated_method(net) -> Method:
         )
     record = net.method_.record
     declared = {} if record is None else method.sample_memory(len(net.classes_))
-    if any(value.shape != record.memory[name].shape[1:] for name, value in declared.items() if name in record.memory):
+    shapes = {name: torch.as_tensor(value).shape for name, value in declared.items()}
+    if record is not None and shapes != {name: table.shape[1:] for name, table in record.memory.items()}:
         raise ValueError(f"method={net.method!r} remembers more or less of each sample than before. Call fit.")
     method.load_state_dict(net.method_.state_dict())
     return method

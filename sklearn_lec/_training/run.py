@@ -62,11 +62,11 @@ class TrainingRun:
     sample_weight : Tensor of shape (n_samples,) or None, default=None
     is_resumable : bool, default=False
         Whether to write checkpoints into the net's ``checkpoint_dir``, if it has one.
-    fit_params : dict or None, default=None
-        Passed to the network.
 
     Attributes
     ----------
+    fit_params : dict
+        Passed to the network.
     dataset : Dataset
         All of X and y; sample numbers are positions in it.
     label_codes : LabelCodes
@@ -87,11 +87,11 @@ class TrainingRun:
     batch : _BatchUnderWay or None
     """
 
-    def __init__(self, net, X, y, *, sample_weight=None, is_resumable=False, fit_params=None):
+    def __init__(self, net, X, y, *, sample_weight=None, is_resumable=False):
         self.net = net
         self.X, self.y = X, y
         self.sample_weight = sample_weight
-        self.fit_params = fit_params or {}
+        self.fit_params = {}
         self.label_codes = LabelCodes(net.classes_inferred_)
         self.codes = self.label_codes(y)
         self.numbers: Tensor | None = None

@@ -17,16 +17,19 @@ from sklearn_lec.modules import MLP
 from tests.helpers import TinyNet, weights
 
 
-def plain_skorch(X, y, *, max_epochs, batch_size, module, **kwargs):
+def plain_skorch(X, y, module, **kwargs):
+    """Train plain skorch as `quick` tells our classifier to."""
     torch.manual_seed(0)
     return NeuralNetClassifier(
         module,
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.Adam,
         lr=0.001,
-        max_epochs=max_epochs,
-        batch_size=batch_size,
+        max_epochs=3,
+        batch_size=16,
         train_split=None,
+        module__in_features=4,
+        module__num_classes=3,
         optimizer__fused=True,  # as is our default for Adam
         iterator_train__shuffle=True,
         verbose=0,
@@ -45,15 +48,7 @@ def test_standard_ends_with_the_weights_of_plain_skorch(table, quick, module):
     X, y = table
 
     ours = LECClassifier(module, method="standard", **quick, callbacks__linear_decay=None).fit(X, y)
-    theirs = plain_skorch(
-        X,
-        y,
-        max_epochs=3,
-        batch_size=16,
-        module=module,
-        module__in_features=4,
-        module__num_classes=3,
-    )
+    theirs = plain_skorch(X, y, module)
 
     assert torch.equal(weights(ours), weights(theirs))
 
@@ -331,16 +326,7 @@ def test_class_weights_of_the_criterion_count_as_in_plain_skorch(table, quick):
     weight = torch.tensor([1.0, 5.0, 1.0])
 
     ours = LECClassifier(TinyNet, eps=0, **quick, criterion__weight=weight, callbacks__linear_decay=None).fit(X, y)
-    theirs = plain_skorch(
-        X,
-        y,
-        max_epochs=3,
-        batch_size=16,
-        module=TinyNet,
-        module__in_features=4,
-        module__num_classes=3,
-        criterion__weight=weight,
-    )
+    theirs = plain_skorch(X, y, TinyNet, criterion__weight=weight)
 
     assert torch.equal(weights(ours), weights(theirs))
 

@@ -271,6 +271,19 @@ def test_predictions_of_two_other_trainings_are_two_with_checkpoints_too(table, 
     assert clf.differ_ == expected.differ_ > 0
 
 
+def test_memory_that_is_declared_as_a_plain_number_goes_on(table, settings):
+    class Counting(Method):
+        def sample_memory(self, n_classes):
+            return {"n_seen": 0}
+
+        def select(self, batch):
+            return Selection(memory={"n_seen": self.record.memory["n_seen"][batch.samples] + 1})
+
+    clf = LECClassifier(TinyNet, method=Counting, **settings).fit(*table).partial_fit(*table)
+
+    assert clf.method_.record.memory["n_seen"].tolist() == [6] * 90
+
+
 def test_memory_of_another_shape_cannot_go_on(table, settings):
     class Counting(Method):
         def __init__(self, length=2):
