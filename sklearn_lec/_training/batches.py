@@ -23,6 +23,8 @@ from torch.utils.data import (
     default_collate,
 )
 
+from sklearn_lec._training.workers import EpochsOfWorker, SeededPositions, begin_epoch_of_workers, with_seeded_batches
+
 __all__ = [
     "ArrayBatchSampler",
     "IndexedBatch",
@@ -88,6 +90,7 @@ class IndexedDataset(Dataset):
         self.dataset = dataset
         self.numbers = numbers
         self.collate_fn = collate_fn or default_collate
+        self.epochs = EpochsOfWorker()
         self.positions = None
         self.arrays = None
         if collate_fn is None:
@@ -101,6 +104,8 @@ class IndexedDataset(Dataset):
         return self.__getitems__([position])
 
     def __getitems__(self, positions):
+        if isinstance(positions, SeededPositions):
+            positions = self.epochs.begin(positions)
         at = np.asarray(positions)
         if self.arrays is not None:
             X, y = (take(array, at if self.positions is None else self.positions[at]) for array in self.arrays)
@@ -133,11 +138,15 @@ class IndexedLoader:
 
     def __init__(self, loader):
         self.loader = loader
+        self._n_epochs = 0
 
     def __len__(self) -> int:
         return len(self.loader)
 
     def __iter__(self) -> Iterator[IndexedBatch]:
+        if getattr(self.loader, "persistent_workers", False):
+            begin_epoch_of_workers(self.loader, is_first=self._n_epochs == 0)
+        self._n_epochs += 1
         for samples, X, y in self.loader:
             yield IndexedBatch(X, y, samples)
 
@@ -193,6 +202,8 @@ def indexed_loader(
         )
         size, drop_last = arguments.pop("batch_size"), arguments.pop("drop_last", False)
         arguments["batch_sampler"] = ArrayBatchSampler(sampler, size, drop_last=drop_last)
+    if loader_class is DataLoader and arguments.get("persistent_workers"):
+        arguments = with_seeded_batches(arguments)
     numbered = IndexedDataset(dataset, numbers=numbers, collate_fn=arguments.pop("collate_fn", None), arrays=arrays)
     return IndexedLoader(loader_class(numbered, collate_fn=_as_is, **arguments))
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from skorch import NeuralNetClassifier
 from skorch.dataset import get_len
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
 from sklearn_lec._training.build import fused_adam, module_arguments, new_method, new_module, sample_shape
@@ -121,6 +121,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         try:
             yield
         finally:
+            self._run.close()
             self._run = None
 
     # --- skorch's hooks, in the order in which they are called ------------------------------------------------------
@@ -136,7 +137,9 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             with self._training_run(X, y):
                 return self.fit_loop(X, y, epochs, **fit_params)
         self._run.fit_params = {name: value for name, value in fit_params.items() if name != "_routing_method"}
-        return super().fit_loop(X, y, self._run.start(epochs), **fit_params)
+        super().fit_loop(X, y, self._run.start(epochs), **fit_params)
+        self._run.finish()
+        return self
 
     def get_split_datasets(self, X, y=None, **fit_params):
         """Split into training and validation set; in a training both are made of one data set that holds all of X."""
@@ -148,6 +151,10 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         loader_class = self.iterator_train if training else self.iterator_valid
         arguments = {"batch_size": self.batch_size, "shuffle": training} | arguments
         if self._run is None:
+            if not training and loader_class is DataLoader and arguments.get("generator") is None:
+                # A loader draws a seed for its workers even if it has none: predicting must not move global numbers.
+                arguments["generator"] = torch.Generator()
+                arguments["generator"].set_state(torch.get_rng_state())
             return indexed_loader(dataset, loader_class, numbers=None, **arguments)
         return self._run.loader(dataset, loader_class, arguments)
 

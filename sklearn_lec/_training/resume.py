@@ -1,86 +1,44 @@
-"""Resume a training that was killed: its whole state in a folder, epoch by epoch."""
+"""Resume a training that was killed: what is compared before, what is put back, and when."""
 
-import hashlib
-import io
-import os
-import warnings
-from collections import OrderedDict
-from functools import partial
+import platform
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 
-import joblib
-import numpy as np
-import torch
-from sklearn.base import BaseEstimator
-from skorch.callbacks import EarlyStopping, GradientNormClipping, LRScheduler, ParamMapper
-from skorch.history import History
+from skorch.callbacks import Checkpoint, GradientNormClipping, LRScheduler, ParamMapper, TrainEndCheckpoint
 from torch import nn
 from torch.utils.data import Dataset
 
 from sklearn_lec._training.batches import arrays_in_memory
+from sklearn_lec._training.folder import CheckpointFolder
+from sklearn_lec._training.identity import Fingerprint, digest
+from sklearn_lec._training.labels import RelabeledDataset
 from sklearn_lec._training.rng import global_state, set_global_state
+from sklearn_lec._training.state import (
+    decode,
+    encode,
+    generator_state,
+    hidden_attributes,
+    net_state,
+    restore,
+    set_generator_state,
+)
+from sklearn_lec._training.warn import warn_caller
+from sklearn_lec.callbacks import LabelQuality
 
-__all__ = ["TRAINING_CALLBACKS", "UPDATE_CALLBACKS", "CheckpointFolder", "Checkpoints", "digest", "is_callback"]
+__all__ = ["UPDATE_CALLBACKS", "Checkpoints", "is_callback"]
 
-N_KEPT = 2
-"""How many checkpoints are kept: if the newest one is damaged, there is the one before."""
+FORMAT = 2
+"""What a checkpoint is made of; raised when that changes."""
 
+UPDATE_CALLBACKS = (GradientNormClipping, LRScheduler, ParamMapper)
+"""Callbacks that change the updates of a training."""
 
-class CheckpointFolder:
-    """The files of one training's checkpoints.
+_OBSERVERS = (Checkpoint, TrainEndCheckpoint, LabelQuality)
+"""Callbacks that only look on; so do all of ``skorch.callbacks.logging``."""
 
-    Each is a file that begins with the SHA-256 of the rest, and is written whole or not at all. What is in it are
-    tensors and plain values; loading executes no code.
-
-    Parameters
-    ----------
-    folder : str or Path
-    """
-
-    def __init__(self, folder):
-        if not str(folder):
-            raise ValueError("checkpoint_dir must name a folder, got ''.")
-        self.path = Path(folder).expanduser().resolve()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OSError(f"checkpoint_dir={str(folder)!r} cannot be made a folder: {error}") from error
-
-    def files(self) -> list[Path]:
-        """Return the checkpoints, the newest one first."""
-        return sorted(self.path.glob("epoch-*.ckpt"), reverse=True)
-
-    def write(self, state: dict, *, epoch: int) -> None:
-        """Write the state after `epoch`, and delete what is older than the one before."""
-        buffer = io.BytesIO()
-        torch.save(state, buffer)
-        content = buffer.getvalue()
-        file = self.path / f"epoch-{epoch:06d}.ckpt"
-        temporary = file.with_suffix(f".{os.getpid()}.tmp")
-        with temporary.open("wb") as handle:
-            handle.write(hashlib.sha256(content).digest() + content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(file)
-        _sync_folder(self.path)
-        for old in [*self.files()[N_KEPT:], *self.path.glob("epoch-*.tmp")]:
-            old.unlink(missing_ok=True)
-
-    def read(self, *, map_location) -> dict | None:
-        """Return the newest intact state; None if there is no checkpoint.
-
-        A damaged checkpoint is passed over with a warning; if there are only damaged ones, that is an error.
-        """
-        files = self.files()
-        for file in files:
-            content = file.read_bytes()
-            digest, content = content[:32], content[32:]
-            if hashlib.sha256(content).digest() == digest:
-                return torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
-            warnings.warn(f"the checkpoint {file} is damaged; going back to the one before.", stacklevel=2)
-        if files:
-            raise OSError(f"all checkpoints in {self.path} are damaged. Delete the folder to start anew.")
-        return None
+_WITHOUT_EFFECT = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}
+"""Parameters that do not change the result of a training."""
 
 
 class Checkpoints:
@@ -96,33 +54,62 @@ class Checkpoints:
 
     def __init__(self, net, data: dict):
         self.net = net
+        self.data = data
         self.folder = CheckpointFolder(net.checkpoint_dir)
-        self.identity = {name: digest(value) for name, value in (_relevant_parameters(net) | data).items()}
-        self.random_before = None
+        self.identity = {}
+        """What decides the result of the run, each by its digest."""
+        self.generators = {}
+        """The random number generators of the user's own that were found in parameters, data and network."""
+        self.before = None
         """The random numbers with which the run began; the split of the data is drawn from them."""
+        self.changing = None
+        """Digests of what might change during the training without being saved; None when that has been looked at."""
         self.n_first = 0
         """How many trainings have come before this one."""
         self.resumed = None
         """The state that the training was resumed from, until the data has been split."""
 
-    def resume(self) -> None:
-        """Bring the net into the state of the newest checkpoint, if there is one."""
-        self.random_before = _encode(global_state(), "random")
-        state = self.folder.read(map_location=self.net.device)
-        if state is None:
-            return
-        different = [name for name, value in self.identity.items() if state["identity"].get(name) != value]
-        different += state["identity"].keys() - self.identity.keys()
-        if different:
-            raise ValueError(
-                f"checkpoint_dir={str(self.net.checkpoint_dir)!r} holds a run that differs in "
-                f"{', '.join(sorted(different))}. Use another folder for each fit, or delete this one to start anew."
-            )
-        _restore(self.net, state)
-        # The split that comes next was drawn at the beginning of the run.
-        self.random_before = state["random_before"]
-        set_global_state(_decode(self.random_before))
-        self.resumed = state
+    # --- the beginning ----------------------------------------------------------------------------------------------
+
+    def resume(self, fit_params: dict) -> None:
+        """Take the folder, and bring the net into the state of the newest checkpoint, if there is one."""
+        net = self.net
+        self.folder.lock()
+        fingerprint = Fingerprint()
+        self.identity = _identity(net, self.data, fit_params, fingerprint)
+        for name, value in hidden_attributes(net).items():
+            fingerprint.of(value, name)
+        self.generators = fingerprint.generators
+        self._warn_of_generators_in_workers()
+        self.before = self._random_numbers()
+        self.changing = self._digests_of_changing()
+        state = self.folder.read(map_location=net.device)
+        if state is not None:
+            versions = _versions(fingerprint.packages)
+            with self._damage_named(state):
+                different, differs_in_callbacks = _compare(self.identity, state["identity"])
+                other_versions = {
+                    name: (of_run, versions[name])
+                    for name, of_run in state["versions"].items()
+                    if versions.get(name) not in (None, of_run)
+                }
+            if different:
+                raise ValueError(self._refusal(different, other_versions))
+            with self._damage_named(state):
+                restore(net, state, n_samples=len(self.data["y"]))
+                # Both, as what comes later would be too late for a word on a damaged file.
+                self._set_random_numbers(state["now"])
+                moved = [
+                    name for name in self.generators if digest(state["before"][1][name]) != digest(self.before[1][name])
+                ]
+                self._set_random_numbers(state["before"])
+            self._warn_of_doubts(fingerprint, other_versions, differs_in_callbacks, moved)
+            # The split that comes next was drawn at the beginning of the run.
+            self.before = state["before"]
+            self.resumed = state
+        self.versions = _versions(fingerprint.packages)
+        if len(net.history) < net.max_epochs:
+            self.folder.check_writable()
 
     def after_split(self) -> None:
         """Check that the data was split as in the run that is resumed, and go on with its random numbers."""
@@ -132,12 +119,29 @@ class Checkpoints:
             raise ValueError(
                 "train_split holds out other samples than in the run in checkpoint_dir. Give it a random_state."
             )
-        if len(self.net.history) > 0:  # else a training that comes first was interrupted, and has just been resumed
-            set_global_state(_decode(self.resumed["random"]))
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Go on with the random numbers of the run that is resumed, if there is one."""
+        # Without an epoch, a training that comes first was interrupted, and has just been resumed.
+        if self.resumed is not None and len(self.net.history) > 0:
+            self._set_random_numbers(self.resumed["now"])
         self.resumed = None
+
+    # --- the end of an epoch, and of the run --------------------------------------------------------------------------
 
     def write(self) -> None:
         """Write the state of the net after the epoch that has just ended."""
+        if self.changing is not None:
+            now = self._digests_of_changing()
+            changed = [name for name, digest in self.changing.items() if now.get(name) != digest]
+            self.changing = None
+            if changed:
+                warn_caller(
+                    f"{', '.join(changed)} changed during the first epoch, and checkpoint_dir cannot save that: a run "
+                    "that is resumed may end differently. Saved are parameters, buffers and plain attributes of the "
+                    "network, plain attributes of callbacks, and random number generators."
+                )
         self.folder.write(self._state(), epoch=len(self.net.history))
 
     def folder_of_first_training(self) -> Path:
@@ -150,172 +154,140 @@ class Checkpoints:
         self.n_first += 1
         return self.folder.path / ("first" if self.n_first == 1 else f"first-{self.n_first}")
 
+    def close(self) -> None:
+        """Leave the folder to others."""
+        self.folder.unlock()
+
+    # --- parts --------------------------------------------------------------------------------------------------------
+
     def _state(self) -> dict:
         """Return all that a training goes on with, as tensors and plain values."""
-        net = self.net
-        return {
-            "identity": self.identity,
-            "module": net.module_.state_dict(),
-            "trainable": {name: p.requires_grad for name, p in net.module_.named_parameters()},
-            "criterion": net.criterion_.state_dict(),
-            "optimizer": net.optimizer_.state_dict(),
-            "method": net.method_.state_dict() | {"state": _encode(net.method_.state_dict()["state"], "method_")},
-            "history": _encode(net.history.to_list(), "history"),
-            "callbacks": {name: _callback_state(callback, name) for name, callback in net.callbacks_},
-            "random": _encode(global_state(), "random"),
-            "generators": [generator.get_state() for generator in _generators(net)],
-            "random_before": self.random_before,
-        }
+        run = {"format": FORMAT, "identity": self.identity, "versions": self.versions}
+        return run | net_state(self.net) | {"before": self.before, "now": self._random_numbers()}
+
+    def _random_numbers(self) -> tuple[dict, dict]:
+        """Return the states of the global generators and of the user's own."""
+        own = {name: generator_state(generator) for name, generator in self.generators.items()}
+        return encode(global_state(), "random"), own
+
+    def _set_random_numbers(self, states: tuple[dict, dict]) -> None:
+        """Put the generators into states that `_random_numbers` returned."""
+        of_global, own = states
+        set_global_state(decode(of_global))
+        for name, generator in self.generators.items():
+            set_generator_state(generator, own[name])
+
+    def _digests_of_changing(self) -> dict[str, str]:
+        """Return digests of what is read or called during the training, and might change by that."""
+        fingerprint = Fingerprint()
+        parameters = self.net.get_params(deep=False).items()
+        candidates = {name: value for name, value in parameters if name.startswith("iterator_train__")}
+        candidates |= hidden_attributes(self.net)
+        if (dataset := _loading_dataset(self.data["X"])) is not None:
+            candidates["X"] = dataset
+        return {name: fingerprint.of(value, name) for name, value in candidates.items()}
+
+    def _warn_of_generators_in_workers(self) -> None:
+        """Warn of generators whose copies in worker processes move out of sight."""
+        in_data = [name for name in self.generators if name.startswith("X")]
+        if in_data and self.net.get_params_for("iterator_train").get("persistent_workers"):
+            warn_caller(
+                f"{', '.join(in_data)} lives on in worker processes, where checkpoint_dir cannot save it: a run that "
+                "is resumed may end differently. Draw from the global generators, or set "
+                "iterator_train__persistent_workers=False."
+            )
+
+    # --- what is said about a run that is resumed ---------------------------------------------------------------------
+
+    @contextmanager
+    def _damage_named(self, state):
+        """Turn what goes wrong with a file of another structure into an error that says so."""
+        try:
+            if state["format"] != FORMAT:
+                raise ValueError(f"format {state['format']}")
+            yield
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise ValueError(
+                f"the newest checkpoint in {self.folder.path} is damaged or from another version of sklearn-lec "
+                f"({type(error).__name__}: {error}). Delete the folder to start anew, or go on with that version."
+            ) from error
+
+    def _refusal(self, different: list[str], other_versions: dict) -> str:
+        """Return why a run cannot be resumed, and what can be done."""
+        message = (
+            f"checkpoint_dir={str(self.net.checkpoint_dir)!r} holds a run that differs in "
+            f"{', '.join(sorted(different))}. Use another folder for each fit, or delete this one to start anew."
+        )
+        if any(isinstance(getattr(self.net, name, None), nn.Module) for name in different):
+            message += (
+                " The weights of a network that is passed as an instance are compared, too: call torch.manual_seed "
+                "before it is made, or pass its class."
+            )
+        if "Python" in other_versions:
+            message += f" It was begun with Python {other_versions['Python'][0]}, where functions look different."
+        return message
+
+    def _warn_of_doubts(self, fingerprint, other_versions, differs_in_callbacks, moved) -> None:
+        """Warn of what may make the result another one than that of a run in one piece."""
+        name = f"the run in checkpoint_dir={str(self.net.checkpoint_dir)!r}"
+        if other_versions:
+            changes = [f"{package} {old} (now {new})" for package, (old, new) in other_versions.items()]
+            warn_caller(f"{name} was begun with {', '.join(changes)}: its result may be another than in one piece.")
+        unknown = dict(fingerprint.unknown)
+        if (dataset := _loading_dataset(self.data["X"])) is not None:
+            unknown["X"] = f"{type(dataset).__name__} that loads its samples"
+        unknown |= dict.fromkeys(moved, "generator that has been drawn from, or has another seed")
+        if unknown:
+            named = ", ".join(f"{where} (a {kind})" for where, kind in unknown.items())
+            warn_caller(f"{name} is resumed, but it is not certain that these are the same as before: {named}.")
+        if differs_in_callbacks:
+            warn_caller(
+                f"{name} is resumed with callbacks added or left out: {', '.join(sorted(differs_in_callbacks))}. If "
+                "they do more than look on, its result is that of neither."
+            )
 
 
-def _restore(net, state: dict) -> None:
-    """Bring a net into a state that `Checkpoints` has written."""
-    net.module_.load_state_dict(state["module"])
-    for name, parameter in net.module_.named_parameters():
-        parameter.requires_grad_(state["trainable"][name])
-    net.criterion_.load_state_dict(state["criterion"])
-    net.optimizer_.load_state_dict(state["optimizer"])
-    net.method_.load_state_dict(_decode(state["method"]))
-    net.history = History(_decode(state["history"]))
-    for name, callback in net.callbacks_:
-        _restore_callback(callback, state["callbacks"].get(name, {}))
-    for generator, saved in zip(_generators(net), state["generators"], strict=True):
-        generator.set_state(saved.cpu())
+def _identity(net, data: dict, fit_params: dict, fingerprint: Fingerprint) -> dict[str, str]:
+    """Return the digest of everything that decides the result of a run, by name."""
+    parts = {
+        name: value
+        for name, value in net.get_params(deep=False).items()
+        if name not in _WITHOUT_EFFECT and not name.startswith("callbacks")
+    }
+    parts |= data | {f"fit_params.{name}": value for name, value in fit_params.items()}
+    parts |= {f"callbacks.{name}": callback for name, callback in net.callbacks_ if not _only_looks_on(callback)}
+    parts["the class of the estimator"] = type(net)
+    return {name: fingerprint.of(value, name) for name, value in parts.items()}
 
 
-def _relevant_parameters(net) -> dict:
-    """Return the parameters that change the result of a training."""
-    others = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}
-    parameters = {name: value for name, value in net.get_params(deep=False).items() if name not in others}
-    callbacks = net.callbacks if isinstance(net.callbacks, list) else []
-    return parameters | {"callbacks": [item for item in callbacks if is_callback(item, TRAINING_CALLBACKS)]}
+def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Return what differs from the run in the folder: for certain, and callbacks that only one of the two has."""
+    different = [name for name in identity.keys() | of_run.keys() if identity.get(name) != of_run.get(name)]
+    only_in_one = identity.keys() ^ of_run.keys()
+    callbacks = [name for name in different if name.startswith("callbacks.") and name in only_in_one]
+    return [name for name in different if name not in callbacks], callbacks
 
 
-def _generators(net) -> list[torch.Generator]:
-    """Return the generators of the user's own that samples are drawn with."""
-    arguments = list(net.get_params_for("iterator_train").values())
-    candidates = [*arguments, *(getattr(argument, "generator", None) for argument in arguments)]
-    return [candidate for candidate in candidates if isinstance(candidate, torch.Generator)]
+def _loading_dataset(X) -> Dataset | None:
+    """Return the data set of the user's own that X is, unless it does nothing but index arrays."""
+    dataset = X.dataset if isinstance(X, RelabeledDataset) else X
+    return dataset if isinstance(dataset, Dataset) and arrays_in_memory(dataset) is None else None
 
 
-UPDATE_CALLBACKS = (GradientNormClipping, LRScheduler, ParamMapper)
-"""Callbacks that change the updates of a training."""
-TRAINING_CALLBACKS = (EarlyStopping, *UPDATE_CALLBACKS)
-"""Callbacks that change the result of a training."""
+def _only_looks_on(callback) -> bool:
+    """Return whether a callback is known to change nothing; one of the user's own may change anything."""
+    return type(callback) in _OBSERVERS or type(callback).__module__ == "skorch.callbacks.logging"
+
+
+def _versions(packages: set[str]) -> dict[str, str]:
+    """Return the versions of Python, of what every run depends on, and of the packages that this one uses."""
+    names = sorted(packages | {"torch", "numpy", "skorch", "sklearn_lec"})
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in names}
+    of_packages = {name: str(version) for name, version in found.items() if version is not None}
+    return {"Python": ".".join(platform.python_version_tuple()[:2])} | of_packages
 
 
 def is_callback(item, kinds: tuple[type, ...]) -> bool:
     """Return whether an entry of `callbacks`, an instance or a class, possibly with its name, is of one of `kinds`."""
     callback = item[1] if isinstance(item, (tuple, list)) else item
     return isinstance(callback, kinds) or (isinstance(callback, type) and issubclass(callback, kinds))
-
-
-def digest(value) -> str:
-    """Return a short text that tells parameters and data apart."""
-    return joblib.hash(_described(value, depth=6))
-
-
-def _described(value, *, depth):
-    """Return what a value is made of, without what training changes in it."""
-    if depth == 0:
-        return type(value).__qualname__
-    parts = partial(_described, depth=depth - 1)
-    if isinstance(value, Dataset):
-        arrays = arrays_in_memory(value)
-        return parts(arrays) if arrays is not None else (type(value).__qualname__, len(value))
-    if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().numpy()
-    if isinstance(value, np.ndarray):
-        return joblib.hash(np.ascontiguousarray(value))
-    if isinstance(value, (np.random.RandomState, torch.Generator)):
-        return type(value).__qualname__  # what has been drawn from it is in the checkpoint
-    if isinstance(value, nn.Module):
-        plain = {name: part for name, part in vars(value).items() if isinstance(part, (bool, int, float, str))}
-        return repr(value), parts(plain), {name: tuple(part.shape) for name, part in value.state_dict().items()}
-    if isinstance(value, partial):
-        return "partial", parts(value.func), parts(value.args), parts(value.keywords)
-    if isinstance(value, dict):
-        return {str(name): parts(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [parts(part) for part in value]
-    if isinstance(value, type) or hasattr(value, "__qualname__"):
-        code = getattr(value, "__code__", None)
-        body = (code.co_code.hex(), parts(code.co_consts)) if code else ()
-        return value.__module__, value.__qualname__, *body
-    if isinstance(value, BaseEstimator):  # a method, whose state is in the checkpoint
-        return type(value).__module__, type(value).__qualname__, parts(value.get_params(deep=False))
-    if hasattr(value, "__dict__"):
-        return type(value).__qualname__, parts({k: v for k, v in vars(value).items() if not k.endswith("_")})
-    return str(value)
-
-
-def _callback_state(callback, callback_name):
-    """Return the fitted attributes of a callback that can be saved."""
-    state = {}
-    for name, value in vars(callback).items():
-        if name.endswith("_") and hasattr(value, "state_dict") and not isinstance(value, type):
-            state[name] = {"state_dict": _encode(value.state_dict(), f"{callback_name}.{name}")}
-        elif name.endswith("_") and _is_plain(value):
-            state[name] = {"value": _encode(value, name)}
-    return state
-
-
-def _restore_callback(callback, state):
-    """Put back what `_callback_state` returned."""
-    for name, saved in state.items():
-        if "value" in saved:
-            setattr(callback, name, _decode(saved["value"]))
-        else:
-            getattr(callback, name).load_state_dict(_decode(saved["state_dict"]))
-
-
-def _is_plain(value):
-    """Return whether `_encode` takes a value."""
-    try:
-        _encode(value, "")
-    except TypeError:
-        return False
-    return True
-
-
-def _encode(value, where):
-    """Return `value` as tensors and plain Python, which loading without executing code can take."""
-    if type(value) in (dict, OrderedDict):
-        return {key: _encode(part, f"{where}.{key}") for key, part in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_encode(part, where) for part in value)
-    if isinstance(value, np.generic):
-        return _encode(value.item(), where)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"ndarray": torch.from_numpy(np.array(value, dtype=_storable(value.dtype))), "dtype": value.dtype.str}
-    if value is None or isinstance(value, (bool, int, float, str, torch.Tensor)):
-        return value
-    raise TypeError(
-        f"checkpoint_dir cannot save {where}, which is a {type(value).__name__}: only numbers, text and arrays."
-    )
-
-
-def _decode(value):
-    """Return what `_encode` was given."""
-    if isinstance(value, dict) and value.keys() == {"ndarray", "dtype"}:
-        return value["ndarray"].cpu().numpy().astype(value["dtype"])
-    if isinstance(value, dict):
-        return {key: _decode(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_decode, value))
-    return value
-
-
-def _storable(dtype):
-    """Return a dtype that torch has and that holds every value of `dtype`."""
-    return np.int64 if dtype.kind == "u" and dtype.itemsize < 8 else dtype
-
-
-def _sync_folder(folder):
-    """Make sure that the names in a folder are on disk."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

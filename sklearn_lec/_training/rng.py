@@ -1,6 +1,7 @@
 """Random numbers that belong to one estimator, apart from the global generators."""
 
 import random
+import threading
 from contextlib import contextmanager
 from numbers import Integral
 
@@ -10,12 +11,15 @@ from sklearn.utils import check_random_state
 
 __all__ = ["RandomStream", "global_state", "set_global_state"]
 
+_one_thread_at_a_time = threading.RLock()  # one thread may open a block of another stream within a block
+
 
 class RandomStream:
     """A stream of random numbers for everything that runs inside its `active` block.
 
     Inside the block the global generators of torch, numpy and Python continue the stream; after it they are as they
-    were before. A second block goes on where the first one ended.
+    were before. A second block goes on where the first one ended. There is one set of global generators, so that blocks
+    in several threads wait for one another.
 
     Parameters
     ----------
@@ -53,20 +57,21 @@ class RandomStream:
         if self._is_active:
             yield
             return
-        outside = global_state()
-        if self._state is None:
-            torch.manual_seed(self._seed)
-            np.random.seed(self._seed % 2**32)
-            random.seed(self._seed)
-        else:
-            set_global_state(self._state)
-        self._is_active = True
-        try:
-            yield
-        finally:
-            self._is_active = False
-            self._state = global_state()
-            set_global_state(outside)
+        with _one_thread_at_a_time:
+            outside = global_state()
+            if self._state is None:
+                torch.manual_seed(self._seed)
+                np.random.seed(self._seed % 2**32)
+                random.seed(self._seed)
+            else:
+                set_global_state(self._state)
+            self._is_active = True
+            try:
+                yield
+            finally:
+                self._is_active = False
+                self._state = global_state()
+                set_global_state(outside)
 
 
 def global_state() -> dict:

@@ -119,11 +119,21 @@ class TrainingRun:
     def start(self, epochs: int | None) -> int:
         """Resume if there is something to resume, and return how many epochs are left; `max_epochs` if None."""
         if epochs is None and self.checkpoints is not None:
-            self.checkpoints.resume()
+            self.checkpoints.resume(self.fit_params)
             epochs = max(0, self.net.max_epochs - len(self.net.history))
         epochs = self.net.max_epochs if epochs is None else epochs
         self.last_epoch = len(self.net.history) + epochs
         return epochs
+
+    def finish(self) -> None:
+        """End the run after its last epoch."""
+        if self.checkpoints is not None:
+            self.checkpoints.go_on()  # if there was no epoch left
+
+    def close(self) -> None:
+        """Let go of what others may wait for, however the run ended."""
+        if self.checkpoints is not None:
+            self.checkpoints.close()
 
     def begin(self, dataset_train: Dataset | None) -> None:
         """Get ready for the first epoch: recognize the samples, and let the method prepare itself."""

@@ -1,5 +1,6 @@
 """Warnings of a training under way, each kind once."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ from torch import Tensor
 
 from sklearn_lec.methods import Method
 
-__all__ = ["RunWarnings"]
+__all__ = ["RunWarnings", "warn_caller"]
 
 
 class RunWarnings:
@@ -61,3 +62,14 @@ class RunWarnings:
         if kind not in self._given:
             self._given.add(kind)
             warnings.warn(message, stacklevel=3)
+
+
+def warn_caller(message: str) -> None:
+    """Warn, and point at the line of the user's own that called the package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
+_INSIDE = ("sklearn_lec", "skorch", "contextlib")

@@ -2,17 +2,11 @@
 
 import hashlib
 import io
-import json
-import os
 import pickle
 import random
-import signal
-import subprocess
-import sys
-import time
 import warnings
-from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,44 +16,12 @@ from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset, WeightedRandomSampler
 
 from sklearn_lec import LECClassifier
-from sklearn_lec._training.resume import CheckpointFolder, digest
+from sklearn_lec._training.folder import CheckpointFolder
 from sklearn_lec.methods import METHODS
+from tests._training.interruption import history_of, interrupted, power_cut, settings
 from tests.helpers import TinyNet, weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no effect")
-
-
-class PowerCutError(Exception):
-    pass
-
-
-class PowerCut(Callback):
-    """Break off in the middle of an epoch."""
-
-    def __init__(self, epoch):
-        self.epoch = epoch
-
-    def on_batch_begin(self, net, batch=None, training=False, **kwargs):
-        if training and len(net.history) == self.epoch and len(net.history[-1]["batches"]) == 3:
-            raise PowerCutError
-
-
-def settings(method="ltec", **changes):
-    parameters = {"method": method, "eps": 0.3, "max_epochs": 7, "T_w": 2, "M": 2, "T_k": 3, "W": 3}
-    return parameters | {"batch_size": 16, "verbose": 0, "random_state": 0} | changes
-
-
-def interrupted(table, folder, *, epochs=(2, 5), callbacks=(), **parameters):
-    """Return a net whose training was broken off in each of `epochs` and resumed each time."""
-    for epoch in epochs:
-        with pytest.raises(PowerCutError):
-            LECClassifier(**parameters, checkpoint_dir=folder, callbacks=[*callbacks, PowerCut(epoch)]).fit(*table)
-    return LECClassifier(**parameters, checkpoint_dir=folder, callbacks=list(callbacks)).fit(*table)
-
-
-def history_of(net):
-    epochs = [{name: value for name, value in epoch.items() if name != "dur"} for epoch in net.history]
-    return json.dumps(epochs, default=lambda number: number.item())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -84,7 +46,7 @@ def test_callbacks_with_a_memory_are_resumed_too(table, tmp_path):
     parameters = settings(max_epochs=30, lr=0.01, train_split=ValidSplit(3))
     expected = LECClassifier(**parameters, callbacks=callbacks()).fit(*table)
 
-    resumed = interrupted(table, tmp_path, callbacks=callbacks(), epochs=(2, 4), **parameters)
+    resumed = interrupted(table, tmp_path, make=lambda: {"callbacks": callbacks()}, epochs=(2, 4), **parameters)
 
     assert 4 < len(expected.history) < 30
     assert history_of(resumed) == history_of(expected)
@@ -102,10 +64,8 @@ def test_a_random_split_is_drawn_again_as_it_was(table, tmp_path):
 
 
 def test_a_split_that_cannot_be_drawn_again_is_refused(table, tmp_path):
-    rng = np.random.default_rng()
-
     def split(dataset, y=None, **kwargs):
-        return torch.utils.data.Subset(dataset, rng.permutation(90)[:60].tolist()), None
+        return torch.utils.data.Subset(dataset, np.random.default_rng().permutation(90)[:60].tolist()), None
 
     with pytest.raises(ValueError, match="train_split holds out other samples"):
         interrupted(table, tmp_path, **settings(train_split=split))
@@ -119,9 +79,7 @@ def test_generators_of_the_users_own_are_resumed(table, tmp_path, name):
         return settings(**{f"iterator_train__{name}": generator if name == "generator" else sampler})
 
     expected = LECClassifier(**parameters()).fit(*table)
-    with pytest.raises(PowerCutError):
-        LECClassifier(**parameters(), checkpoint_dir=tmp_path, callbacks=[PowerCut(4)]).fit(*table)
-    resumed = LECClassifier(**parameters(), checkpoint_dir=tmp_path).fit(*table)
+    resumed = interrupted(table, tmp_path, make=parameters)
 
     assert torch.equal(weights(resumed), weights(expected))
 
@@ -175,39 +133,6 @@ def test_a_checkpoint_executes_no_code(table, tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (ValidSplit(5), ValidSplit(3)),
-        (partial(TinyNet), partial(TinyNet, 4)),
-        (torch.nn.Sequential(torch.nn.Dropout(0.1)), torch.nn.Sequential(torch.nn.Dropout(0.6))),
-        (torch.nn.CrossEntropyLoss(), torch.nn.CrossEntropyLoss(label_smoothing=0.5)),
-        (lambda x: x + 1, lambda x: x + 2),
-        ([LRScheduler(gamma=0.1)], [LRScheduler(gamma=0.2)]),
-        (TensorDataset(torch.ones(3, 1), torch.ones(3)), TensorDataset(torch.zeros(3, 1), torch.ones(3))),
-        (np.ones(3), np.zeros(3)),
-        (TinyNet, Path),
-    ],
-)
-def test_what_differs_has_another_digest(one, other):
-    assert digest(one) != digest(other)
-    assert digest(one) == digest(one)
-
-
-@pytest.mark.parametrize(
-    ("one", "same"),
-    [
-        (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3))),
-        ([torch.ones(3)], [torch.ones(3)]),
-        (np.random.RandomState(0), np.random.RandomState(1)),
-        (TinyNet(), TinyNet()),
-        (WeightedRandomSampler(np.ones(9), 9), WeightedRandomSampler(np.ones(9), 9)),
-    ],
-)
-def test_what_is_the_same_has_the_same_digest(one, same):
-    assert digest(one) == digest(same)
-
-
 @pytest.mark.parametrize("folder", ["", "file"])
 def test_a_folder_that_cannot_be_is_refused_before_training(table, tmp_path, folder):
     (tmp_path / "file").write_text("not a folder")
@@ -219,11 +144,8 @@ def test_a_folder_that_cannot_be_is_refused_before_training(table, tmp_path, fol
 def test_a_finished_run_is_taken_as_it_is(table, tmp_path):
     first = LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
 
-    class NoStep(LECClassifier):
-        def train_step(self, batch, **fit_params):
-            raise AssertionError("there is nothing left to train")
-
-    second = NoStep(**settings(), checkpoint_dir=tmp_path).fit(*table)
+    with patch.object(LECClassifier, "train_step", side_effect=AssertionError("there is nothing left to train")):
+        second = LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
 
     assert torch.equal(weights(first), weights(second))
     assert np.array_equal(second.predict(table[0]), first.predict(table[0]))
@@ -280,8 +202,8 @@ def damaged(content, kind, share):
 @pytest.mark.parametrize("kind", ["truncated", "flipped"])
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(table, tmp_path, kind):
     expected = LECClassifier(**settings()).fit(*table)
-    with pytest.raises(PowerCutError):
-        LECClassifier(**settings(), checkpoint_dir=tmp_path, callbacks=[PowerCut(5)]).fit(*table)
+    with power_cut(epoch=5):
+        LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
     newest = CheckpointFolder(tmp_path).files()[0]
     content = newest.read_bytes()
 
@@ -318,70 +240,11 @@ def test_what_a_killed_process_left_half_written_is_not_read(table, tmp_path):
 
 
 def test_resuming_leaves_the_global_random_state_alone(table, tmp_path):
-    with pytest.raises(PowerCutError):
-        LECClassifier(**settings(), checkpoint_dir=tmp_path, callbacks=[PowerCut(5)]).fit(*table)
+    with power_cut(epoch=5):
+        LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
     before = torch.get_rng_state(), random.getstate()
 
     LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
 
     assert torch.equal(torch.get_rng_state(), before[0])
     assert random.getstate() == before[1]
-
-
-TRAINING = """
-import sys
-import warnings
-
-warnings.simplefilter("ignore")
-import torch
-from sklearn.datasets import load_digits
-
-from sklearn_lec import LECClassifier
-from sklearn_lec.methods import METHODS
-
-torch.set_num_threads(1)
-X, y = load_digits(return_X_y=True)
-for method in METHODS:
-    clf = LECClassifier(
-        method=method, eps=0.2, max_epochs=30, T_w=3, M=3, W=4, T_k=4, batch_size=64, random_state=0, verbose=0,
-        checkpoint_dir=sys.argv[1] + "/" + method,
-    ).fit(X[:300] / 16, y[:300])
-    result = [*clf.module_.state_dict().values(), torch.tensor(clf.clean_score_), torch.tensor(clf.clean_mask_)]
-    result.append(torch.tensor(clf.history[:, "train_loss"], dtype=torch.float64))
-    torch.save(result, sys.argv[1] + "/" + method + ".result")
-"""
-
-
-@pytest.mark.slow
-def test_a_process_killed_twenty_times_ends_as_one_that_was_never_killed(tmp_path):
-    def start(folder):
-        folder.mkdir(exist_ok=True)
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        return subprocess.Popen(
-            [sys.executable, "-c", TRAINING, str(folder)], env=environment, stdout=subprocess.DEVNULL
-        )
-
-    never_killed = start(tmp_path / "never")
-    rng, n_kills = random.Random(0), 0
-    try:
-        while n_kills < 22:
-            process = start(tmp_path / "killed")
-            checkpoints = set((tmp_path / "killed").rglob("*.ckpt"))
-            # Every fifth time at a moment that has nothing to do with checkpoints.
-            while n_kills % 5 and process.poll() is None and set((tmp_path / "killed").rglob("*.ckpt")) == checkpoints:
-                time.sleep(0.01)
-            time.sleep(rng.uniform(0, 0.1) if n_kills % 5 else rng.uniform(0, 4))
-            if process.poll() is not None:
-                break
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            n_kills += 1
-        assert start(tmp_path / "killed").wait(timeout=200) == 0
-        assert never_killed.wait(timeout=200) == 0
-    finally:
-        never_killed.kill()
-    assert n_kills >= 20
-
-    for method in METHODS:
-        left, right = (torch.load(tmp_path / name / f"{method}.result") for name in ("never", "killed"))
-        assert all(torch.equal(a, b) for a, b in zip(left, right, strict=True))

@@ -4,8 +4,11 @@ import random
 import numpy as np
 import pytest
 import torch
+from joblib import Parallel, delayed, parallel_config
 
-from sklearn_lec._training.rng import RandomStream
+from sklearn_lec import LECClassifier
+from sklearn_lec._training.rng import RandomStream, global_state
+from tests.helpers import weights
 
 
 def draw():
@@ -86,3 +89,31 @@ def test_a_generator_of_numpys_gives_another_seed_each_time():
         first = draw()
     with RandomStream(generator).active():
         assert draw() != first
+
+
+def test_trainings_in_two_threads_give_what_they_give_alone(table):
+    def fit(seed):
+        return weights(LECClassifier(max_epochs=3, T_w=1, M=2, batch_size=16, random_state=seed, verbose=0).fit(*table))
+
+    alone = [fit(seed) for seed in range(4)]
+    before = global_state()
+
+    with parallel_config("threading", n_jobs=2):
+        together = Parallel()(delayed(fit)(seed) for seed in range(4))
+
+    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
+    assert torch.equal(global_state()["torch"], before["torch"])
+    assert np.array_equal(global_state()["numpy"][1], before["numpy"][1])
+    assert global_state()["python"] == before["python"]
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_predicting_leaves_the_global_random_state_alone(table, quick, n_workers):
+    clf = LECClassifier(**quick, iterator_valid__num_workers=n_workers).fit(*table)
+    before = torch.get_rng_state()
+
+    clf.predict(table[0])
+    clf.predict_proba(table[0])
+    clf.score(*table)
+
+    assert torch.equal(torch.get_rng_state(), before)

@@ -1,6 +1,7 @@
 """Forward: the corruption matrix, the corrected loss, and the training before the training."""
 
 import threading
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS, Selected
 from sklearn_lec.methods.forward import estimate_corruption_matrix
 from sklearn_lec.noise import AsymmetricNoise
+from tests._training.interruption import interrupted, power_cut, settings
 from tests.helpers import TinyNet, weights, without
 
 
@@ -217,30 +219,15 @@ def test_another_percentile_is_estimated_anew(table, quick):
 QUICK = {"method": "forward", "max_epochs": 7, "batch_size": 16, "verbose": 0}
 
 
-class PowerCutError(Exception):
-    pass
-
-
 @pytest.fixture
 def cut_in_first_training(table, tmp_path):
     """A function that cuts Forward off in the training that comes first, and returns a net that can go on with it."""
 
-    class CutFirst(GradientNormClipping):
-        power_is_off = True
-        epochs = []
-
-        def on_epoch_begin(self, net, **kwargs):
-            if net.method == "standard":
-                self.epochs.append(len(net.history))
-                if self.power_is_off and len(net.history) == 4:
-                    raise PowerCutError
-
     def cut(**parameters):
-        parameters = QUICK | parameters | {"checkpoint_dir": tmp_path, "callbacks": [CutFirst()]}
-        with pytest.raises(PowerCutError):
+        parameters = QUICK | parameters | {"checkpoint_dir": tmp_path, "callbacks": [GradientNormClipping()]}
+        with power_cut(epoch=4, method="standard"):
             LECClassifier(**parameters).fit(*table)
-        CutFirst.power_is_off = False
-        return LECClassifier(**parameters), CutFirst.epochs
+        return LECClassifier(**parameters)
 
     return cut
 
@@ -248,21 +235,31 @@ def cut_in_first_training(table, tmp_path):
 @pytest.mark.parametrize("random_state", [0, None])
 def test_the_training_that_comes_before_forwards_is_resumed_too(table, cut_in_first_training, random_state):
     parameters = QUICK | {"random_state": random_state, "callbacks": [GradientNormClipping()]}
+    epochs = []
     with torch.random.fork_rng():
         torch.manual_seed(7)
         expected = LECClassifier(**parameters).fit(*table)
         torch.manual_seed(7)
-        resumed, epochs = cut_in_first_training(random_state=random_state)
+        resumed = cut_in_first_training(random_state=random_state)
         torch.manual_seed(8)
-        resumed.fit(*table)
+        with patch.object(LECClassifier, "on_epoch_end", lambda net, *args, **kwargs: epochs.append(net.method)):
+            resumed.fit(*table)
 
-    assert epochs == [1, 2, 3, 4, 4, 5, 6, 7]
+    assert epochs == 4 * ["standard"] + 7 * ["forward"]
     assert torch.equal(resumed.method_.matrix, expected.method_.matrix)
     assert torch.equal(weights(resumed), weights(expected))
 
 
+def test_a_cut_between_the_two_trainings_makes_no_difference(table, tmp_path):
+    expected = LECClassifier(**settings("forward")).fit(*table)
+
+    resumed = interrupted(table, tmp_path, epochs=(1,), **settings("forward"))
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
 def test_another_training_is_refused_already_in_the_one_that_comes_first(table, cut_in_first_training):
-    resumed, _ = cut_in_first_training(random_state=0)
+    resumed = cut_in_first_training(random_state=0)
 
     with pytest.raises(ValueError, match="holds a run that differs in random_state"):
         resumed.set_params(random_state=1).fit(*table)

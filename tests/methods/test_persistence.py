@@ -5,11 +5,11 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from skorch.callbacks import Callback
 from torch import nn
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import ELR, LTEC, Method
+from tests._training.interruption import power_cut
 from tests.helpers import TinyNet, weights, without
 from tests.methods.own_methods import Majority, Relabel
 
@@ -38,24 +38,12 @@ def test_a_method_goes_on_after_pickle_and_from_saved_parameters(table, settings
         assert str(copy.method_.state_dict()) == str(clf.method_.state_dict())
 
 
-class PowerCutError(Exception):
-    pass
-
-
-class PowerCut(Callback):
-    """Stop a training when its fourth epoch begins."""
-
-    def on_epoch_begin(self, net, **kwargs):
-        if len(net.history) == 4:
-            raise PowerCutError
-
-
 @pytest.mark.parametrize("method", [LTEC(M=2), Relabel(threshold=0.5), Majority(M=2), ELR(beta=0.5)])
 def test_a_method_resumes_from_checkpoints(table, settings, method, tmp_path):
     settings = {"T_w": 1, "eps": 0.3, **settings, "max_epochs": 6}
     expected = LECClassifier(TinyNet, method=method, **settings).fit(*table)
-    with pytest.raises(PowerCutError):
-        LECClassifier(TinyNet, method=method, callbacks=[PowerCut()], checkpoint_dir=tmp_path, **settings).fit(*table)
+    with power_cut(epoch=4):
+        LECClassifier(TinyNet, method=method, checkpoint_dir=tmp_path, **settings).fit(*table)
 
     resumed = LECClassifier(TinyNet, method=method, checkpoint_dir=tmp_path, **settings).fit(*table)
 

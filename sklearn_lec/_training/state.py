@@ -1,0 +1,228 @@
+"""All that a training goes on with, as tensors and plain values: taken from a net, and put back into one."""
+
+import random
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from skorch.history import History
+from torch import nn
+
+__all__ = ["decode", "encode", "generator_state", "hidden_attributes", "net_state", "restore", "set_generator_state"]
+
+
+def net_state(net) -> dict:
+    """Return the state of a net between two epochs, without random numbers."""
+    method = net.method_.state_dict()
+    return {
+        "module": net.module_.state_dict(),
+        "module_attributes": _module_attributes(net.module_),
+        "trainable": {name: p.requires_grad for name, p in net.module_.named_parameters()},
+        "criterion": net.criterion_.state_dict(),
+        "criterion_attributes": _module_attributes(net.criterion_),
+        "optimizer": net.optimizer_.state_dict(),
+        "method": method | {"state": encode(method["state"], "method_")},
+        "history": encode(net.history.to_list(), "history"),
+        "callbacks": {name: _callback_state(callback, name) for name, callback in net.callbacks_},
+    }
+
+
+def restore(net, state: dict, *, n_samples: int) -> None:
+    """Bring a net into a state that `net_state` returned.
+
+    Parameters
+    ----------
+    net : LECClassifier
+        Initialized as the one that the state was taken from.
+    state : dict
+    n_samples : int
+        How many samples the method must know.
+    """
+    for module, name in ((net.module_, "module"), (net.criterion_, "criterion")):
+        module.load_state_dict(state[name])
+        _restore_attributes(module, state[f"{name}_attributes"])
+    for name, parameter in net.module_.named_parameters():
+        parameter.requires_grad_(state["trainable"][name])
+    net.optimizer_.load_state_dict(state["optimizer"])
+    net.method_.load_state_dict(decode(state["method"]))
+    record = net.method_.record
+    tables = [] if record is None else [record.current, record.last, record.counts, *record.memory.values()]
+    if {len(table) for table in tables} - {n_samples}:
+        raise ValueError(f"the method's memory is not one of {n_samples} samples")
+    epochs = decode(state["history"])
+    if not all(isinstance(epoch, dict) and isinstance(epoch["batches"], list) for epoch in epochs):
+        raise TypeError("the history is not a list of epochs")
+    net.history = History(epochs)
+    for name, callback in net.callbacks_:
+        _restore_callback(callback, state["callbacks"].get(name, {}))
+
+
+# --- modules ------------------------------------------------------------------------------------------------------
+
+_OF_EVERY_MODULE = vars(nn.Module()).keys()
+
+
+def _own_attributes(module: nn.Module) -> Iterator[tuple[str, str, object]]:
+    """Yield the path, the name and the value of what the parts of a module remember in attributes of their own.
+
+    Not what leads to a parameter or a buffer, such as the list of weights in `nn.LSTM`: those are saved as such.
+    """
+    saved = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+    for path, part in module.named_modules():
+        for name, value in vars(part).items():
+            tensors = list(_tensors_in(value))
+            leads_to_saved = any(id(tensor) in saved or tensor.requires_grad for tensor in tensors)
+            if name not in _OF_EVERY_MODULE and not leads_to_saved:
+                yield path, name, value
+
+
+def _tensors_in(value) -> Iterator[torch.Tensor]:
+    """Yield the tensors in lists, tuples and dicts."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tensors_in(part)
+
+
+def _module_attributes(module: nn.Module) -> dict:
+    """Return what ``state_dict`` leaves out: buffers that are not saved, and plain values in attributes."""
+    saved = module.state_dict().keys()
+    attributes = [(path, name, value) for path, name, value in _own_attributes(module) if _is_plain(value)]
+    return {
+        "buffers": {name: buffer for name, buffer in module.named_buffers() if name not in saved},
+        "values": [(path, name, encode(value, name)) for path, name, value in attributes],
+    }
+
+
+def _restore_attributes(module: nn.Module, state: dict) -> None:
+    """Put back what `_module_attributes` returned."""
+    parts = dict(module.named_modules())
+    for full_name, value in state["buffers"].items():
+        path, _, name = full_name.rpartition(".")
+        setattr(parts[path], name, value)
+    for path, name, value in state["values"]:
+        setattr(parts[path], name, decode(value))
+
+
+def hidden_attributes(net) -> dict[str, object]:
+    """Return what the network and the criterion remember in attributes that `net_state` cannot save."""
+    return {
+        ".".join(filter(None, (kind, path, name))): value
+        for kind, module in (("module_", net.module_), ("criterion_", net.criterion_))
+        for path, name, value in _own_attributes(module)
+        if not _is_plain(value)
+    }
+
+
+# --- callbacks ----------------------------------------------------------------------------------------------------
+
+
+def _callback_state(callback, callback_name: str) -> dict:
+    """Return the attributes of a callback that can be saved; of skorch's own those that training sets."""
+    state = {}
+    of_library = type(callback).__module__.partition(".")[0] in ("skorch", "sklearn_lec")
+    for name, value in vars(callback).items():
+        if of_library and not name.endswith("_"):
+            continue
+        if hasattr(value, "state_dict") and not isinstance(value, type):
+            state[name] = {"state_dict": encode(value.state_dict(), f"{callback_name}.{name}")}
+        elif _is_plain(value):
+            state[name] = {"value": encode(value, name)}
+    return state
+
+
+def _restore_callback(callback, state: dict) -> None:
+    """Put back what `_callback_state` returned."""
+    for name, saved in state.items():
+        if "value" in saved:
+            setattr(callback, name, decode(saved["value"]))
+        else:
+            getattr(callback, name).load_state_dict(decode(saved["state_dict"]))
+
+
+# --- random numbers -----------------------------------------------------------------------------------------------
+
+
+def generator_state(generator):
+    """Return the state of a random number generator, as `encode` makes it."""
+    if isinstance(generator, torch.Generator):
+        return generator.get_state()
+    if isinstance(generator, random.Random):
+        return encode(generator.getstate(), "random")
+    bits = generator.bit_generator if isinstance(generator, np.random.Generator) else generator
+    return encode(bits.state if isinstance(generator, np.random.Generator) else bits.get_state(), "random")
+
+
+def set_generator_state(generator, state) -> None:
+    """Put a generator into a state that `generator_state` returned."""
+    if isinstance(generator, torch.Generator):
+        generator.set_state(state.cpu())
+    elif isinstance(generator, random.Random):
+        generator.setstate(decode(state))
+    elif isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = decode(state)
+    else:
+        generator.set_state(decode(state))
+
+
+# --- plain values -------------------------------------------------------------------------------------------------
+
+
+def _is_plain(value) -> bool:
+    """Return whether `encode` takes a value."""
+    try:
+        encode(value, "")
+    except TypeError:
+        return False
+    return True
+
+
+def encode(value, where: str):
+    """Return `value` as tensors and plain Python, which loading without executing code can take.
+
+    Parameters
+    ----------
+    value : number, text, array, tensor, None, or a dict, list, tuple or Counter of them
+    where : str
+        What it is, for the error.
+
+    Returns
+    -------
+    encoded : object
+        `decode` makes the value of it again.
+    """
+    if type(value) is Counter:  # MultiStepLR counts its milestones
+        return {"counter": [encode(list(item), where) for item in value.items()]}
+    if type(value) in (dict, OrderedDict):
+        return {encode(key, where): encode(part, f"{where}.{key}") for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(encode(part, where) for part in value)
+    if isinstance(value, np.generic):
+        return encode(value.item(), where)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return {"ndarray": torch.from_numpy(np.array(value, dtype=_storable(value.dtype))), "dtype": value.dtype.str}
+    if value is None or isinstance(value, (bool, int, float, str, torch.Tensor)):
+        return value
+    raise TypeError(
+        f"checkpoint_dir cannot save {where}, which is a {type(value).__name__}: only numbers, text and arrays."
+    )
+
+
+def decode(value):
+    """Return what `encode` was given."""
+    if isinstance(value, dict) and value.keys() == {"ndarray", "dtype"}:
+        return value["ndarray"].cpu().numpy().astype(value["dtype"])
+    if isinstance(value, dict) and value.keys() == {"counter"}:
+        return Counter({decode(key): count for key, count in value["counter"]})
+    if isinstance(value, dict):
+        return {key: decode(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(decode, value))
+    return value
+
+
+def _storable(dtype):
+    """Return a dtype that torch has and that holds every value of `dtype`."""
+    return np.int64 if dtype.kind == "u" and dtype.itemsize < 8 else dtype

@@ -1,0 +1,239 @@
+"""What a training goes on with: schedulers, attributes of modules and callbacks, generators of the user's own."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from skorch.callbacks import Callback, LRScheduler
+from torch import nn
+from torch.optim import lr_scheduler
+from torch.utils.data import Dataset
+
+from sklearn_lec import LECClassifier
+from sklearn_lec._training.state import decode, encode
+from tests._training.interruption import history_of, interrupted, settings
+from tests.helpers import TinyNet, weights
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda part: st.lists(part) | st.tuples(part, part) | st.dictionaries(st.text() | st.integers(), part),
+)
+
+
+@given(plain)
+def test_what_is_encoded_is_decoded(value):
+    assert decode(encode(value, "")) == value
+
+
+def test_counters_stay_counters():
+    assert decode(encode({"milestones": Counter([1, 1, 3])}, "")) == {"milestones": Counter([1, 1, 3])}
+
+
+# --- schedulers ---------------------------------------------------------------------------------------------------
+
+
+class InTurn(lr_scheduler.SequentialLR):
+    """Two schedulers after one another, as a class that `LRScheduler` can make."""
+
+    def __init__(self, optimizer, **kwargs):
+        parts = [lr_scheduler.ConstantLR(optimizer), lr_scheduler.MultiStepLR(optimizer, milestones=[1, 1, 3])]
+        super().__init__(optimizer, parts, milestones=[2])
+
+
+class Chained(lr_scheduler.ChainedScheduler):
+    def __init__(self, optimizer, **kwargs):
+        super().__init__([lr_scheduler.ExponentialLR(optimizer, 0.9), lr_scheduler.MultiStepLR(optimizer, [2, 4])])
+
+
+class Warmup:
+    """A function with a memory."""
+
+    def __init__(self):
+        self.n_calls = 0
+
+    def __call__(self, epoch):
+        self.n_calls += 1
+        return min(1.0, self.n_calls / 5)
+
+
+SCHEDULERS = {
+    "LambdaLR": {"lr_lambda": Warmup()},
+    "MultiplicativeLR": {"lr_lambda": lambda epoch: 0.9},
+    "StepLR": {"step_size": 2},
+    "MultiStepLR": {"milestones": [2, 4, 4]},
+    "ConstantLR": {"total_iters": 3},
+    "LinearLR": {"total_iters": 3},
+    "ExponentialLR": {"gamma": 0.8},
+    "SequentialLR": {},
+    "CosineAnnealingLR": {"T_max": 7},
+    "ChainedScheduler": {},
+    "ReduceLROnPlateau": {"monitor": "train_loss", "patience": 0, "threshold": 0.5},
+    "CyclicLR": {"base_lr": 0.001, "max_lr": 0.01, "step_size_up": 3, "step_every": "batch", "cycle_momentum": False},
+    "CosineAnnealingWarmRestarts": {"T_0": 2},
+    "OneCycleLR": {"max_lr": 0.01, "total_steps": 60, "step_every": "batch"},
+    "PolynomialLR": {"total_iters": 6},
+}
+OF_SEVERAL = {"SequentialLR": InTurn, "ChainedScheduler": Chained}
+
+
+def test_every_scheduler_of_torch_is_tried():
+    assert set(lr_scheduler.__all__) - {"LRScheduler"} <= SCHEDULERS.keys()
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_schedulers_go_on_where_they_were(table, tmp_path, name):
+    def make():
+        arguments = {key: Warmup() if isinstance(value, Warmup) else value for key, value in SCHEDULERS[name].items()}
+        return {
+            "callbacks": [LRScheduler(OF_SEVERAL.get(name, getattr(lr_scheduler, name)), event_name="lr", **arguments)]
+        }
+
+    parameters = settings("standard", lr=0.01)
+    expected = LECClassifier(**parameters, **make()).fit(*table)
+
+    resumed = interrupted(table, tmp_path, make=make, **parameters)
+
+    assert history_of(resumed) == history_of(expected)
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+# --- modules and callbacks ----------------------------------------------------------------------------------------
+
+
+class Counting(TinyNet):
+    """Scales its outputs by what it remembers beside its parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_calls = 0
+        self.seen = []
+        self.mean = torch.zeros(())
+        self.register_buffer("total", torch.zeros(()), persistent=False)
+
+    def forward(self, x):
+        if self.training:
+            self.n_calls += 1
+            self.seen = [*self.seen, len(x)][-3:]
+            self.mean = 0.9 * self.mean + 0.1 * x.mean()
+            self.total += 1
+        scale = 1 + self.n_calls / 100 + sum(self.seen) / 1000 + self.mean + self.total / 100
+        return super().forward(x) * scale
+
+
+def test_attributes_of_a_module_and_buffers_that_are_not_saved_are_resumed(table, tmp_path):
+    expected = LECClassifier(Counting, **settings("standard")).fit(*table)
+
+    resumed = interrupted(table, tmp_path, module=Counting, **settings("standard"))
+
+    assert resumed.module_.n_calls == expected.module_.n_calls > 0
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(4, 5), nn.Linear(5, 3)
+
+    def forward(self, x):
+        return self.head(self.lstm(x.unsqueeze(0))[0].squeeze(0))
+
+
+def test_a_module_with_a_list_of_its_weights_is_resumed(table, tmp_path):
+    expected = LECClassifier(Recurrent, **settings("standard")).fit(*table)
+
+    resumed = interrupted(table, tmp_path, module=Recurrent, **settings("standard"))
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+class Queueing(TinyNet):
+    def __init__(self):
+        super().__init__()
+        self.seen = {1}
+
+    def forward(self, x):
+        self.seen.add(len(self.seen) + 1)
+        return super().forward(x)
+
+
+def test_an_attribute_that_changes_and_cannot_be_saved_is_warned_of(table, tmp_path):
+    with pytest.warns(UserWarning, match=r"module_.seen changed during the first epoch.*cannot save that"):
+        LECClassifier(Queueing, **settings(), checkpoint_dir=tmp_path).fit(*table)
+
+
+def test_a_callback_of_the_users_own_goes_on_with_its_attributes(table, tmp_path):
+    class Halve(Callback):
+        def __init__(self):
+            self.n_epochs = 0
+
+        def on_epoch_begin(self, net, **kwargs):
+            self.n_epochs += 1
+            net.optimizer_.param_groups[0]["lr"] = 0.01 / self.n_epochs
+
+    parameters = settings(callbacks__linear_decay=None)
+    expected = LECClassifier(**parameters, callbacks=[Halve()]).fit(*table)
+
+    resumed = interrupted(table, tmp_path, make=lambda: {"callbacks": [Halve()]}, **parameters)
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+# --- random numbers -----------------------------------------------------------------------------------------------
+
+
+class Jittered(Dataset):
+    """A data set with generators of its own."""
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+        self.numpy = np.random.default_rng(3)
+        self.legacy = np.random.RandomState(4)
+        self.python = random.Random(5)
+        self.torch = torch.Generator().manual_seed(6)
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, at):
+        noise = self.numpy.normal() + self.legacy.normal() + self.python.gauss(0, 1)
+        return self.X[at] + np.float32(0.1 * noise) + 0.1 * torch.randn(4, generator=self.torch).numpy(), self.y[at]
+
+
+@pytest.mark.filterwarnings("ignore:the run in checkpoint_dir=.*not certain")
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_generators_of_a_data_set_are_resumed(table, tmp_path, n_workers):
+    parameters = settings("standard", iterator_train__num_workers=n_workers)
+    expected = LECClassifier(**parameters).fit(Jittered(*table), None)
+
+    resumed = interrupted(lambda: (Jittered(*table), None), tmp_path, **parameters)
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+def test_a_generator_that_lives_in_persistent_workers_is_warned_of(table, tmp_path):
+    parameters = settings("standard", max_epochs=1, iterator_train__num_workers=1)
+
+    with pytest.warns(UserWarning, match=r"X.legacy, X.numpy, X.python, X.torch lives on in worker processes"):
+        LECClassifier(**parameters, iterator_train__persistent_workers=True, checkpoint_dir=tmp_path).fit(
+            Jittered(*table), None
+        )
+
+
+def test_a_split_is_drawn_again_from_a_generator_of_the_users_own(table, tmp_path):
+    def make():
+        rng = np.random.default_rng(0)
+
+        def split(dataset, y=None, **kwargs):
+            return torch.utils.data.Subset(dataset, rng.permutation(90)[:60].tolist()), None
+
+        return {"train_split": split}
+
+    expected = LECClassifier(**settings(), **make()).fit(*table)
+
+    resumed = interrupted(table, tmp_path, make=make, **settings())
+
+    assert torch.equal(weights(resumed), weights(expected))
