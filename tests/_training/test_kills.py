@@ -101,7 +101,8 @@ for method in METHODS:
         method=method, eps=0.2, max_epochs=int(sys.argv[2]), T_w=3, M=3, W=4, T_k=4, batch_size=64, random_state=0,
         verbose=0, checkpoint_dir=sys.argv[1] + "/" + method, **settings(method),
     ).fit(X, y[:300])
-    result = [*clf.module_.state_dict().values(), torch.tensor(clf.clean_score_), torch.tensor(clf.clean_mask_)]
+    score = torch.tensor(clf.clean_score_).nan_to_num(-1)  # NaN, which equals nothing, for samples held out
+    result = [*clf.module_.state_dict().values(), score, torch.tensor(clf.clean_mask_)]
     result.append(torch.tensor(clf.history[:, "train_loss"], dtype=torch.float64))
     torch.save(result, sys.argv[1] + "/" + method + ".result")
 '''
