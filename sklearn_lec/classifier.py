@@ -138,8 +138,9 @@ class LECClassifier(MethodNet):
     module_ : nn.Module
         The trained network, or a `NetworkEnsemble` of them.
     method_ : Method
-        The method with its state, saved by ``save_params(f_method=...)``. Its attributes whose names end in an
-        underscore are attributes of the estimator, too.
+        The method with its state. ``save_params(f_params=..., f_method=...)`` saves it with the classes and the sizes
+        of the network, so that ``load_params`` into a new estimator gives one that predicts. Its attributes whose names
+        end in an underscore are attributes of the estimator, too.
 
     See Also
     --------
@@ -378,7 +379,11 @@ class LECClassifier(MethodNet):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        codes = self.predict_proba(X).argmax(axis=1)
+        self.check_is_fitted()
         classes = vars(self).get("classes_inferred_", self.classes)
-        # A net that was initialized and given weights, but never fitted, knows no labels: numbers, as in skorch.
-        return codes if classes is None else np.asarray(classes)[codes]
+        if classes is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} has a network but no classes, so that predictions would be numbers and "
+                "not labels. Load f_method=..., as saved by save_params(f_method=...), beside f_params, or set classes."
+            )
+        return np.asarray(classes)[self.predict_proba(X).argmax(axis=1)]

@@ -115,7 +115,22 @@ def _new_network(net) -> nn.Module:
         accepted = inspect.signature(net.module).parameters
         known = {name: value for name, value in net.module_arguments_.items() if name in accepted}
         arguments = known | arguments
+        if not net.module_arguments_:
+            _check_without_data(net.module, accepted, arguments)
     return net.initialized_instance(net.module, arguments)
+
+
+def _check_without_data(module, accepted: Mapping[str, inspect.Parameter], arguments: dict) -> None:
+    """Raise an error if a network that is built before there is data lacks an argument that the data would tell."""
+    told_by_data = module_arguments((1, 1, 1), 1)
+    required = [name for name, parameter in accepted.items() if parameter.default is parameter.empty]
+    missing = [name for name in required if name in told_by_data and name not in arguments]
+    if missing:
+        raise TypeError(
+            f"{module.__name__} cannot be built before there is data: it needs {' and '.join(missing)}, which fit "
+            f"finds in X and y. Set {', '.join(f'module__{name}=...' for name in missing)}; for saved parameters, "
+            "load_params with f_params and f_method needs no initialize."
+        )
 
 
 def fused_adam(optimizer, parameters: list[nn.Parameter], arguments: dict) -> dict:

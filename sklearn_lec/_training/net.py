@@ -15,6 +15,7 @@ from sklearn_lec._training.device import AutoDeviceMixin
 from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
+from sklearn_lec._training.saved import describe_data, description_in, file_of_method, take_description
 from sklearn_lec._training.step import per_network
 from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
 from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
@@ -84,6 +85,28 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             self.random_stream_ = stream = RandomStream(self.random_state)
         return stream.active()
 
+    def load_params(self, f_params=None, f_optimizer=None, f_criterion=None, f_history=None, checkpoint=None, **others):
+        """Load what ``save_params`` has saved.
+
+        With `f_method`, ``save_params`` saves the classes and the sizes of the network, too, and the estimator that
+        they are loaded into needs neither data nor ``initialize``.
+
+        Parameters
+        ----------
+        f_params, f_optimizer, f_criterion, f_history, checkpoint : as for `skorch.NeuralNet.load_params`
+        **others
+            ``f_method``, the file with the state of the method, and ``use_safetensors``.
+        """
+        if not self.initialized_:
+            f_method = others.get("f_method") or file_of_method(self, checkpoint)
+            description = None if f_method is None else description_in(f_method)
+            if description is not None:
+                take_description(self, description)
+                self.initialize()
+        super().load_params(f_params, f_optimizer, f_criterion, f_history, checkpoint, **others)
+        if self.method_.data_description is not None:
+            take_description(self, self.method_.data_description)
+
     # --- one call of fit or partial_fit ---------------------------------------------------------------------------
 
     def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
@@ -117,6 +140,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     @contextmanager
     def _training_run(self, X, y, **arguments):
         """Hold a `TrainingRun` for the length of a block: it begins and ends here, and nowhere else."""
+        self.method_.data_description = describe_data(self)
         self._run = TrainingRun(self, X, y, **arguments)
         try:
             yield
