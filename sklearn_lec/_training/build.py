@@ -126,9 +126,10 @@ def _check_without_data(module, accepted: Mapping[str, inspect.Parameter], argum
     required = [name for name, parameter in accepted.items() if parameter.default is parameter.empty]
     missing = [name for name in required if name in told_by_data and name not in arguments]
     if missing:
+        name = getattr(module, "__name__", "module")
         raise TypeError(
-            f"{module.__name__} cannot be built before there is data: it needs {' and '.join(missing)}, which fit "
-            f"finds in X and y. Set {', '.join(f'module__{name}=...' for name in missing)}; for saved parameters, "
+            f"{name} cannot be built before there is data: it needs {' and '.join(missing)}, which fit finds in X and y. "
+            f"Set {', '.join(f'module__{argument}=...' for argument in missing)}; for saved parameters, "
             "load_params with f_params and f_method needs no initialize."
         )
 

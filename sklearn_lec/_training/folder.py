@@ -6,18 +6,19 @@ import io
 import os
 import re
 import secrets
-import warnings
 import weakref
 from pathlib import Path
 
 import torch
+
+from sklearn_lec._training.warn import warn_caller
 
 try:
     import fcntl
 except ImportError:  # Windows has no such locks; there, two trainings in one folder are the user's to avoid
     fcntl = None
 
-__all__ = ["CheckpointFolder"]
+__all__ = ["CheckpointFolder", "foreign_checkpoint"]
 
 N_KEPT = 2
 """How many checkpoints are kept: if the newest one is damaged, there is the one before."""
@@ -128,11 +129,23 @@ class CheckpointFolder:
             content = file.read_bytes()
             digest, content = content[:32], content[32:]
             if hashlib.sha256(content).digest() == digest:
-                return torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
-            warnings.warn(f"the checkpoint {file} is damaged; going back to the one before.", stacklevel=2)
+                try:
+                    return torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
+                except Exception as error:  # torch raises whatever its parts raise
+                    raise foreign_checkpoint(self.path, error) from error
+            warn_caller(f"the checkpoint {file} is damaged; going back to the one before.")
         if files:
             raise OSError(f"all checkpoints in {self.path} are damaged. Delete the folder to start anew.")
         return None
+
+
+def foreign_checkpoint(folder: Path, error: Exception) -> ValueError:
+    """Return the error to raise for a file that is intact, but not what this version writes."""
+    reason = str(error).partition(".")[0]  # what torch says after that is advice to execute what is in the file
+    return ValueError(
+        f"the newest checkpoint in {folder} is damaged or from another version of sklearn-lec "
+        f"({type(error).__name__}: {reason}). Delete the folder to start anew, or go on with that version."
+    )
 
 
 def _sync_folder(folder):

@@ -94,7 +94,7 @@ class Fingerprint:
             self._under_way.add(id(value))
             try:
                 self._done[id(value)] = value, _hash(*self._parts(value, where))
-            except RecursionError:
+            except Exception:  # too deep, or whatever a class raises that is not meant to be looked into
                 return self._note_unknown(value, where)
             finally:
                 self._under_way.discard(id(value))

@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from sklearn_lec._training.batches import arrays_in_memory
-from sklearn_lec._training.folder import CheckpointFolder
+from sklearn_lec._training.folder import CheckpointFolder, foreign_checkpoint
 from sklearn_lec._training.identity import Fingerprint, digest
 from sklearn_lec._training.labels import RelabeledDataset
 from sklearn_lec._training.rng import global_state, set_global_state
@@ -207,10 +207,7 @@ class Checkpoints:
                 raise ValueError(f"format {state['format']}")
             yield
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise ValueError(
-                f"the newest checkpoint in {self.folder.path} is damaged or from another version of sklearn-lec "
-                f"({type(error).__name__}: {error}). Delete the folder to start anew, or go on with that version."
-            ) from error
+            raise foreign_checkpoint(self.folder.path, error) from error
 
     def _refusal(self, different: list[str], other_versions: dict) -> str:
         """Return why a run cannot be resumed, and what can be done."""

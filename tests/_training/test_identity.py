@@ -171,6 +171,15 @@ def test_what_cannot_be_looked_into_is_named():
     assert fingerprint.unknown == {"train_split['lines']": "generator"}
 
 
+@pytest.mark.parametrize("value", [torch.empty(2, device="meta"), torch.ones(2, dtype=torch.complex64).conj()])
+def test_what_cannot_be_read_is_named_and_no_error(value):
+    fingerprint = Fingerprint()
+
+    fingerprint.of([value], "criterion__weight")
+
+    assert fingerprint.unknown == {"criterion__weight": "Tensor"}
+
+
 def test_random_number_generators_are_found_wherever_they_are():
     class Jitter(Dataset):
         def __init__(self):

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import pickle
 import random
 import warnings
 from pathlib import Path
@@ -127,18 +126,10 @@ def test_a_checkpoint_executes_no_code(table, tmp_path):
     content = buffer.getvalue()
     (tmp_path / "epoch-000001.ckpt").write_bytes(hashlib.sha256(content).digest() + content)
 
-    with pytest.raises(pickle.UnpicklingError):
+    with pytest.raises(ValueError, match=r"damaged or from another version.*\(UnpicklingError: Weights only"):
         LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
 
     assert not (tmp_path / "exploded").exists()
-
-
-@pytest.mark.parametrize("folder", ["", "file"])
-def test_a_folder_that_cannot_be_is_refused_before_training(table, tmp_path, folder):
-    (tmp_path / "file").write_text("not a folder")
-
-    with pytest.raises((ValueError, OSError), match="checkpoint_dir"):
-        LECClassifier(**settings(), checkpoint_dir=folder and tmp_path / folder).fit(*table)
 
 
 def test_a_finished_run_is_taken_as_it_is(table, tmp_path):

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import pickle
 import sys
 from unittest.mock import patch
 
@@ -257,6 +258,15 @@ DAMAGE = {f"without {name}": without_part(name) for name in PARTS}
 DAMAGE |= {f"a list for {name}": with_list(name) for name in PARTS}
 DAMAGE |= {"short memory": shortened, "short counts": with_short_counts, "short random state": with_other_random_state}
 DAMAGE |= {"a list for all": lambda state: [1, 2], "a number for all": lambda state: 3}
+
+
+@pytest.mark.parametrize("content", [b"", b"not a file of torch's", pickle.dumps({"format": 2})])
+def test_a_file_that_torch_cannot_read_is_damaged_or_from_another_version(table, tmp_path, content):
+    LECClassifier(**SHORT, checkpoint_dir=tmp_path).fit(*table)
+    CheckpointFolder(tmp_path).files()[0].write_bytes(hashlib.sha256(content).digest() + content)
+
+    with pytest.raises(ValueError, match="is damaged or from another version of sklearn-lec"):
+        LECClassifier(**SHORT, checkpoint_dir=tmp_path).fit(*table)
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
