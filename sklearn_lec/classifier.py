@@ -84,11 +84,11 @@ class LECClassifier(MethodNet):
         unless `compile` or ``iterator_train__collate_fn`` is set; it is decided once for each training. Not for
         "co-teaching", whose networks learn from different samples.
     checkpoint_dir : str, Path or None, default=None
-        A folder for the whole state of the training after each epoch. If ``fit`` finds an unfinished run of the same
-        parameters and data there, it goes on with it, and ends bit for bit as if it had never been interrupted; if it
-        finds a finished one, it takes its result; if parameters or data differ, that is an error. One folder for each
-        fit: not for searches, and ``partial_fit`` writes none. Of a Dataset only labels and length are compared,
-        unless it holds arrays; of a RandomState, that it is one.
+        A folder for the whole state of the training after each epoch. If ``fit`` finds an unfinished run there, it goes
+        on with it, and ends bit for bit as if it had never been interrupted; if it finds a finished one, it takes its
+        result. A run whose parameters, data, functions, classes or callbacks differ is refused, and what cannot be
+        compared for certain is named in a warning. One folder for each fit, and one fit at a time: not for searches,
+        and ``partial_fit`` writes none.
     data_on_device : bool, default=False
         Whether ``fit`` moves all of X to `device` at once, in the network's precision, and picks batches there: for a
         GPU whose memory holds X, or float64 on the CPU. Otherwise each batch is moved and cast by itself.

@@ -87,6 +87,19 @@ def test_the_method_of_the_docs_is_fifteen_lines_and_does_what_the_page_says(cap
     assert float(printed) == pytest.approx(0.98, abs=0.01)
 
 
+def test_the_page_on_checkpoints_does_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    fit, by_hand = code_blocks((ROOT / "docs" / "checkpoints.md").read_text(encoding="utf-8"))
+    names = {}
+
+    exec(fit, names)
+    exec(by_hand, names)
+
+    files = [file.name for file in (tmp_path / "runs" / "digits").iterdir()]
+    assert sorted(files) == ["epoch-000019.ckpt", "epoch-000020.ckpt"]
+    assert capsys.readouterr().out.strip() == str(names["clf"].predict(names["X"] / 16))
+
+
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):
     (recipe,) = code_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     names = {}

@@ -128,8 +128,8 @@ def _check_without_data(module, accepted: Mapping[str, inspect.Parameter], argum
     if missing:
         name = getattr(module, "__name__", "module")
         raise TypeError(
-            f"{name} cannot be built before there is data: it needs {' and '.join(missing)}, which fit finds in X and y. "
-            f"Set {', '.join(f'module__{argument}=...' for argument in missing)}; for saved parameters, "
+            f"{name} cannot be built before there is data: it needs {' and '.join(missing)}, which fit finds in X "
+            f"and y. Set {', '.join(f'module__{argument}=...' for argument in missing)}; for saved parameters, "
             "load_params with f_params and f_method needs no initialize."
         )
 
