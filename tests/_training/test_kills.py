@@ -3,6 +3,8 @@
 ``python -m tests._training.test_kills 200`` kills that many times instead of twenty-two.
 """
 
+import itertools
+import math
 import os
 import random
 import signal
@@ -96,7 +98,7 @@ def settings(method):
     return parameters
 
 
-for method in METHODS:
+for method in sys.argv[3:]:
     clf = LECClassifier(
         method=method, eps=0.2, max_epochs=int(sys.argv[2]), T_w=3, M=3, W=4, T_k=4, batch_size=64, random_state=0,
         verbose=0, checkpoint_dir=sys.argv[1] + "/" + method, **settings(method),
@@ -109,32 +111,36 @@ for method in METHODS:
 
 
 def kill_and_compare(folder, *, n_kills, n_epochs):
-    """Kill a training `n_kills` times and return how often it was killed, and the methods that ended differently."""
+    """Kill trainings `n_kills` times, by all methods in turn.
+
+    Return how many were killed while they were at it, and the methods that ended differently.
+    """
     # From a file: a function of a script that is read from the command line has no file that could be found.
     (folder / "training.py").write_text(TRAINING)
 
-    def start(name):
+    def start(name, *methods):
         (folder / name).mkdir(exist_ok=True)
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, folder / "training.py", folder / name, str(n_epochs)]
+        command = [sys.executable, folder / "training.py", folder / name, str(n_epochs), *methods]
         return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
 
-    never_killed = start("never")
+    never_killed = start("never", *METHODS)
     rng, n_done = random.Random(0), 0
+    epochs_between = n_epochs // (1 + math.ceil(n_kills / len(METHODS)))
     try:
-        while n_done < n_kills:
-            process = start("killed")
-            checkpoints = set((folder / "killed").rglob("*.ckpt"))
+        for number, method in zip(range(n_kills), itertools.cycle(METHODS), strict=False):
+            process = start("killed", method)
+            seen, n_new, wanted = _checkpoints(folder, method), 0, rng.randint(1, max(1, epochs_between))
             # Every fifth time at a moment that has nothing to do with checkpoints.
-            while n_done % 5 and process.poll() is None and set((folder / "killed").rglob("*.ckpt")) == checkpoints:
+            while number % 5 and process.poll() is None and n_new < wanted:
                 time.sleep(0.01)
-            time.sleep(rng.uniform(0, 0.1) if n_done % 5 else rng.uniform(0, 4))
-            if process.poll() is not None:
-                break
+                now = _checkpoints(folder, method)
+                n_new, seen = n_new + len(now - seen), seen | now
+            time.sleep(rng.uniform(0, 0.1) if number % 5 else rng.uniform(0, 4))
+            n_done += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.wait()
-            n_done += 1
-        assert start("killed").wait(timeout=600) == 0
+        assert start("killed", *METHODS).wait(timeout=600) == 0
         assert never_killed.wait(timeout=600) == 0
     finally:
         never_killed.kill()
@@ -144,6 +150,10 @@ def kill_and_compare(folder, *, n_kills, n_epochs):
         if not all(torch.equal(a, b) for a, b in zip(left, right, strict=True)):
             different.append(method)
     return n_done, different
+
+
+def _checkpoints(folder, method):
+    return set((folder / "killed" / method).rglob("*.ckpt"))
 
 
 @pytest.mark.slow
@@ -157,4 +167,4 @@ def test_a_process_killed_twenty_times_ends_as_one_that_was_never_killed(tmp_pat
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         n = int(sys.argv[1])
-        print("kills, methods that ended differently:", *kill_and_compare(Path(name), n_kills=n, n_epochs=max(30, n)))
+        print("kills, methods that ended differently:", *kill_and_compare(Path(name), n_kills=n, n_epochs=30 + n // 2))
