@@ -124,7 +124,7 @@ def _accepted(module, given: dict) -> set[str]:
     function, bound = (module.func, module.keywords) if isinstance(module, partial) else (module, {})
     # Those of torchvision pass **kwargs on to a network with num_classes, which pretrained weights fix. What other
     # functions do with **kwargs is not known.
-    is_of_torchvision = getattr(function, "__module__", "").startswith("torchvision.models.")
+    is_of_torchvision = str(getattr(function, "__module__", None)).startswith("torchvision.models.")
     is_pretrained = any((bound | given).get(name) for name in ("weights", "pretrained"))
     return names | {"num_classes"} if is_of_torchvision and "kwargs" in names and not is_pretrained else names
 
