@@ -100,7 +100,7 @@ def _fits_float32(X):
     values = X.data if issparse(X) else X
     if X.dtype == np.float64 and values.size and max(values.max(), -values.min()) > np.finfo(np.float32).max:
         raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
-    # The single rows of a csr_array have one dimension, of which skorch's Dataset knows nothing.
+    # Single rows of a csr_array are one-dimensional, which skorch's Dataset cannot handle. This copies nothing.
     return csr_matrix(X) if issparse(X) else X
 
 

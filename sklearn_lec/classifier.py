@@ -297,8 +297,8 @@ class LECClassifier(MethodNet):
         Parameters
         ----------
         X : array-like, sparse matrix, Tensor, DataFrame, dict of those, map-style Dataset or SliceDataset
-            Of n_samples samples. Floats of any precision are cast to that of the network batch by batch, and a sparse
-            matrix is made dense so; integers are passed on as they are. See docs/data.md.
+            n_samples samples. Batch by batch, floats are cast to the precision of the network, and a sparse matrix is
+            made dense; integers are passed on as they are. See docs/data.md.
         y : array-like of shape (n_samples,) or SliceDataset, default=None
             Labels of any kind. May be None if X is a Dataset that yields (x, y), and otherwise takes the place of the
             labels that the Dataset yields.

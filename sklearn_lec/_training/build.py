@@ -122,8 +122,8 @@ def _accepted(module, given: dict) -> set[str]:
     """Return the names of the arguments that a module class, or a function that makes a network, is known to take."""
     names = set(inspect.signature(module).parameters)
     function, bound = (module.func, module.keywords) if isinstance(module, partial) else (module, {})
-    # Those of torchvision pass **kwargs on to a network with num_classes, which pretrained weights fix. What other
-    # functions do with **kwargs is not known.
+    # torchvision's functions pass **kwargs on to a network that takes num_classes, unless pretrained weights fix it.
+    # What other functions do with **kwargs is not known: they get nothing that they do not name.
     is_of_torchvision = str(getattr(function, "__module__", None)).startswith("torchvision.models.")
     is_pretrained = any((bound | given).get(name) for name in ("weights", "pretrained"))
     return names | {"num_classes"} if is_of_torchvision and "kwargs" in names and not is_pretrained else names
@@ -178,8 +178,8 @@ def data_on_device(net, dataset: Dataset) -> tuple | None:
     parts = [] if arrays is None else arrays[0].values() if isinstance(arrays[0], Mapping) else [arrays[0]]
     is_sparse = any(issparse(part) for part in parts)
     if arrays is None or is_sparse or in_the_way:
-        loads_samples = "X is sparse and made dense batch by batch" if is_sparse else "X loads its samples"
-        reason = f"{in_the_way[0]} is set" if in_the_way else loads_samples
+        of_X = "X is sparse and made dense batch by batch" if is_sparse else "X loads its samples"
+        reason = f"{in_the_way[0]} is set" if in_the_way else of_X
         raise ValueError(
             f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
             "Leave data_on_device False, or pass dense arrays or tensors and plain batches."
