@@ -7,10 +7,11 @@ from numbers import Real
 
 import numpy as np
 import torch
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
+from skorch.helper import SliceDataset
 from torch.utils.data import Dataset, IterableDataset
 
 __all__ = [
@@ -33,27 +34,27 @@ def check_inputs(estimator, X, *, reset: bool):
     Parameters
     ----------
     estimator : LECClassifier
-    X : array-like, Tensor, DataFrame, dict of those, or map-style Dataset
+    X : array-like, sparse matrix, Tensor, DataFrame, dict of those, SliceDataset, or map-style Dataset
     reset : bool
         Whether this X defines the features; otherwise it has to match those known.
 
     Returns
     -------
-    X : ndarray, Tensor, dict of those, or Dataset
+    X : ndarray, csr_matrix, Tensor, dict of those, SliceDataset or Dataset
         Never a copy of an array or a tensor.
     """
     if reset:
         # What an earlier fit on a table left must not outlive it.
         for name in ("n_features_in_", "feature_names_in_"):
             vars(estimator).pop(name, None)
-    if isinstance(X, Dataset):
+    if isinstance(X, Dataset | SliceDataset):
         if isinstance(X, IterableDataset) or not hasattr(X, "__len__"):
             raise TypeError(
                 f"X is a {type(X).__name__}, which cannot be indexed by number. Selecting samples needs a record "
                 "of each: pass a map-style Dataset, with __len__ and __getitem__."
             )
         if len(X) == 0:
-            raise ValueError("Found array with 0 sample(s): the Dataset passed as X is empty.")
+            raise ValueError(f"Found array with 0 sample(s): the {type(X).__name__} passed as X is empty.")
         return X
     if isinstance(X, Mapping) and not issparse(X):  # one of scipy's sparse formats is a dict
         parts = {name: _check_part(part, name) for name, part in X.items()}
@@ -62,25 +63,33 @@ def check_inputs(estimator, X, *, reset: bool):
         check_consistent_length(*parts.values())
         return parts
     if isinstance(X, torch.Tensor):
-        _check_array(estimator, _as_array(X), reset=reset)
+        _check_array(estimator, _as_array(X, "X"), reset=reset)
         return X.detach()
     return _check_array(estimator, X, reset=reset)
 
 
 def _check_part(part, name):
     if isinstance(part, torch.Tensor):
-        check_array(_as_array(part), ensure_2d=False, allow_nd=True, input_name=name)
+        check_array(_as_array(part, name), ensure_2d=False, allow_nd=True, input_name=name)
         return part.detach()
-    return _fits_float32(check_array(part, ensure_2d=False, allow_nd=True, input_name=name))
+    is_sparse = issparse(part)
+    return _fits_float32(
+        check_array(part, accept_sparse="csr", ensure_2d=is_sparse, allow_nd=not is_sparse, input_name=name)
+    )
 
 
 def _check_array(estimator, X, *, reset):
     if getattr(X, "ndim", 2) > 2:
         return _fits_float32(check_array(X, allow_nd=True, input_name="X"))
-    return _fits_float32(validate_data(estimator, X, reset=reset))
+    return _fits_float32(validate_data(estimator, X, reset=reset, accept_sparse="csr"))
 
 
-def _as_array(tensor):
+def _as_array(tensor, name):
+    if tensor.layout != torch.strided:
+        raise TypeError(
+            f"{name} is a sparse tensor ({tensor.layout}), which is not supported. Pass {name}.to_dense(), or a sparse "
+            "matrix of scipy, which is made dense batch by batch."
+        )
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
@@ -88,9 +97,11 @@ def _as_array(tensor):
 def _fits_float32(X):
     X = _for_torch(X)
     # Batches are cast to float32 one by one: a value that becomes infinite there would surface as a NaN loss.
-    if X.dtype == np.float64 and X.size and max(X.max(), -X.min()) > np.finfo(np.float32).max:
+    values = X.data if issparse(X) else X
+    if X.dtype == np.float64 and values.size and max(values.max(), -values.min()) > np.finfo(np.float32).max:
         raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
-    return X
+    # Single rows of a csr_array are one-dimensional, which skorch's Dataset cannot handle. This copies nothing.
+    return csr_matrix(X) if issparse(X) else X
 
 
 def _for_torch(array):
@@ -169,8 +180,10 @@ def check_outputs(outputs, *, n_samples: int, n_classes: int, n_networks: int = 
         )
     raise ValueError(
         f"the module returned outputs of shape {tuple(outputs.shape)} for {n_samples} samples and {n_classes} classes; "
-        f"it must return logits of shape ({n_samples}, {n_classes}). Give its constructor an argument num_classes, "
-        "which is then filled in, or name all classes that it knows with the parameter classes."
+        f"it must return logits of shape ({n_samples}, {n_classes}). Set module__num_classes={n_classes}, or give its "
+        "constructor an argument num_classes, which is then filled in. Pretrained weights fix the number of outputs: "
+        "pass a function of num_classes as module that loads them and then replaces the last layer. If the network "
+        "knows classes that y does not have, name all of them with the parameter classes."
     )
 
 

@@ -29,8 +29,8 @@ class LECClassifier(MethodNet):
     ----------
     module : torch module class or instance, default=MLP
         Has to return logits of shape (n_samples, n_classes). Arguments of its constructor named ``in_features``,
-        ``in_channels`` and ``num_classes`` are filled in from the data, unless set as ``module__num_classes=...``.
-        Methods with several networks need the class, not an instance.
+        ``in_channels`` and ``num_classes`` are filled in from the data, unless set as ``module__num_classes=...``;
+        so is ``num_classes`` of torchvision's models. Methods with several networks need the class, not an instance.
     method : str, Method class or Method instance, default="ltec"
         How samples are selected:
 
@@ -297,9 +297,10 @@ class LECClassifier(MethodNet):
 
         Parameters
         ----------
-        X : array-like, Tensor, DataFrame, dict of arrays or map-style Dataset of n_samples samples
-            Floats of any precision are cast to that of the network batch by batch; integers are passed on as they are.
-        y : array-like of shape (n_samples,), default=None
+        X : array-like, sparse matrix, Tensor, DataFrame, dict of those, map-style Dataset or SliceDataset
+            n_samples samples. Batch by batch, floats are cast to the precision of the network, and a sparse matrix is
+            made dense; integers are passed on as they are. See docs/data.md.
+        y : array-like of shape (n_samples,) or SliceDataset, default=None
             Labels of any kind. May be None if X is a Dataset that yields (x, y), and otherwise takes the place of the
             labels that the Dataset yields.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -319,13 +320,9 @@ class LECClassifier(MethodNet):
 
         Parameters
         ----------
-        X, y : as for ``fit``
+        X, y, sample_weight, **fit_params : as for ``fit``
         classes : array-like of shape (n_classes,), default=None
             All labels that will ever occur, if this `y` does not hold them all.
-        sample_weight : array-like of shape (n_samples,), default=None
-            As for ``fit``.
-        **fit_params : dict
-            Passed to the module's ``forward`` and to `train_split`.
 
         Returns
         -------
@@ -367,6 +364,20 @@ class LECClassifier(MethodNet):
         """
         self.check_is_fitted()
         return super().predict_proba(check_inputs(self, X, reset=False))
+
+    def predict_log_proba(self, X):
+        """Return the logarithm of the probability of each class; -inf where that is 0.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict(self, X):
         """Return the most probable label of each sample.

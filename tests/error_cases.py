@@ -10,6 +10,7 @@ import torch
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
+from skorch.helper import SliceDataset
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
@@ -145,7 +146,9 @@ CASES = {
         Case('data_on_device="no"', fit(data_on_device="no"), "TypeError",
              "data_on_device must be True or False, got 'no'"),
         Case("data_on_device=True, a Dataset that loads its samples",
-             fit(X=LoadsSamples(), y=None, data_on_device=True), "ValueError", "X is a Dataset that loads its samples"),
+             fit(X=LoadsSamples(), y=None, data_on_device=True), "ValueError", "X loads its samples"),
+        Case("data_on_device=True, sparse X", fit(X=sparse.csr_array(X), data_on_device=True), "ValueError",
+             "X is sparse and made dense batch by batch"),
         Case("data_on_device=True, worker processes", fit(data_on_device=True, iterator_train__num_workers=1),
              "ValueError", "iterator_train__num_workers is set"),
         Case("classes not in order", fit(classes=[2, 1, 0]), "ValueError",
@@ -160,7 +163,9 @@ CASES = {
              "the module returned outputs of shape"),
         Case("module that returns a tuple", fit(module=PairOfOutputs), "TypeError", "the module returned a tuple"),
         Case("module with too many outputs", fit(module=TinyNet, module__num_classes=7), "ValueError",
-             "it must return logits of shape"),
+             "it must return logits of shape (16, 3). Set module__num_classes=3"),
+        Case("images of shape (32, 32, 5), ResNet20", fit(X=np.zeros((30, 32, 32, 5)), module=ResNet20), "ValueError",
+             "Set module__in_channels=32 or module__in_channels=5"),
         Case("module instance, several networks", fit(module=TinyNet(4, 3), method="lnec"), "TypeError",
              "Pass what makes a new one"),
         Case("criterion that only gives means", fit(criterion=MeanOnly), "TypeError",
@@ -176,7 +181,7 @@ CASES = {
         Case("X and y of different length", fit(y=Y[:20]), "ValueError", "X has 30, y has 20"),
         Case("empty X", fit(X=X[:0], y=Y[:0]), "ValueError", "0 sample(s)"),
         Case("empty Dataset", fit(X=TensorDataset(torch.ones(0, 4), torch.ones(0)), y=None), "ValueError",
-             "the Dataset passed as X is empty"),
+             "the TensorDataset passed as X is empty"),
         Case("empty dict", fit(X={}), "ValueError", "X is an empty dict"),
         Case("dict with parts of different length", fit(X={"a": X, "b": X[:5]}), "ValueError",
              "inconsistent numbers of"),
@@ -192,7 +197,18 @@ CASES = {
         Case("categories as X", fit(X=pd.DataFrame({"a": pd.Categorical(["u", "v", "w"] * 10)})), "ValueError",
              "could not convert string to float"),
         Case("dates as X", fit(X=X.astype("datetime64[s]")), "TypeError", "Convert it to numbers"),
-        Case("sparse X", fit(X=sparse.csr_array(X)), "TypeError", "dense data is required"),
+        Case("sparse tensor as X", fit(X=torch.from_numpy(X).to_sparse()), "TypeError",
+             "X is a sparse tensor (torch.sparse_coo), which is not supported. Pass X.to_dense()"),
+        Case("sparse tensor in a dict", fit(X={"part": torch.from_numpy(X).to_sparse()}), "TypeError",
+             "part is a sparse tensor (torch.sparse_coo), which is not supported. Pass part.to_dense()"),
+        Case("NaN in a sparse matrix", fit(X=sparse.csr_array(with_value(np.nan))), "ValueError", "contains NaN"),
+        Case("1e300 in a sparse matrix", fit(X=sparse.csc_matrix(with_value(1e300))), "ValueError",
+             "too large for dtype('float32')"),
+        Case("1-D sparse array", fit(X=sparse.coo_array(X[:, 0])), "ValueError", "Expected 2D"),
+        Case("empty SliceDataset", fit(X=SliceDataset(LoadsSamples())[:0]), "ValueError",
+             "the SliceDataset passed as X is empty"),
+        Case("SliceDataset, y=None", fit(X=SliceDataset(LoadsSamples()), y=None), "ValueError",
+             "the target y is None"),
         Case("IterableDataset as X", fit(X=Endless(), y=None), "TypeError", "pass a map-style Dataset"),
     ],
     "y and sample_weight": [
@@ -248,6 +264,8 @@ CASES = {
              "X_ood has 1 rows, but"),
         Case("OpenSetNoise, X_ood of another shape", corrupt(OpenSetNoise(np.ones((9, 3)))), "ValueError",
              "rows of X_ood have shape"),
+        Case("OpenSetNoise, sparse X_ood", corrupt(OpenSetNoise(sparse.csr_array(X))), "TypeError",
+             "X_ood must be a dense array, a tensor or a frame, got csr_array"),
         Case("SemanticNoise, estimator without probabilities", corrupt(SemanticNoise(LinearSVC())), "TypeError",
              "predict_proba"),
         Case("SemanticNoise(n_estimators=0)", corrupt(SemanticNoise(n_estimators=0)), "ValueError",

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.utils import Bunch
+from torchvision.models import ResNet18_Weights, resnet18
 
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.report import write_report
@@ -98,6 +100,36 @@ def test_the_page_on_checkpoints_does_what_it_says(tmp_path, monkeypatch, capsys
     files = [file.name for file in (tmp_path / "runs" / "digits").iterdir()]
     assert sorted(files) == ["epoch-000019.ckpt", "epoch-000020.ckpt"]
     assert capsys.readouterr().out.strip() == str(names["clf"].predict(names["X"] / 16))
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """A folder "photos" of 12 small images in two classes, from which the test is run; two epochs unless said else."""
+    rng = np.random.RandomState(0)
+    for number, name in enumerate(["cat", "dog"]):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for image in range(6):
+            pixels = rng.randint(0, 100, size=(16, 16, 3)) + 100 * number
+            Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / "photos" / name / f"{image}.png")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(LECClassifier.__init__.__kwdefaults__, "max_epochs", 2)
+    monkeypatch.setitem(LECClassifier.__init__.__kwdefaults__, "T_w", 1)
+
+
+def test_the_kinds_of_data_of_the_docs_are_taken(photos, capsys, monkeypatch):
+    texts, two_inputs, folder, pretrained = code_blocks((ROOT / "docs" / "data.md").read_text(encoding="utf-8"))
+    of_1000_classes = resnet18().state_dict()
+    monkeypatch.setattr(ResNet18_Weights, "get_state_dict", lambda *args, **kwargs: of_1000_classes)
+    names = {}
+
+    for block in (texts, two_inputs, folder, pretrained):
+        exec(block, names)
+    names["clf"].fit(names["X"], names["y"])
+
+    assert capsys.readouterr().out == "['spam']\n[1. 1. 1. 1. 1.]\n"
+    assert names["scores"].shape == (3,)
+    assert len(names["suspects"]) == 12 - names["selected"].sum() > 0
+    assert names["clf"].predict_proba(names["X"]).shape == (12, 2)
 
 
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import HalvingGridSearchCV, cross_val_predict
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
@@ -78,6 +79,28 @@ def test_names_of_columns_come_through_a_pipeline_that_puts_out_frames(net, clea
     pipeline = make_pipeline(StandardScaler(), net).set_output(transform="pandas").fit(frame, clean[1])
 
     assert pipeline[-1].feature_names_in_.tolist() == list("abcd")
+
+
+def test_it_has_every_method_of_scikit_learns_own_networks():
+    public = [name for name in dir(MLPClassifier) if not name.startswith("_")]
+
+    missing = [name for name in public if not hasattr(LECClassifier, name)]
+
+    assert "set_fit_request" in public
+    assert missing == []
+
+
+def test_log_probabilities_are_the_logarithms_of_the_probabilities(net, clean):
+    X, y = clean
+    net.fit(X, y)
+    far_away = 1e6 * X  # where some probabilities are 0
+
+    for data in (X, far_away):
+        with np.errstate(divide="ignore"):
+            expected = np.log(net.predict_proba(data))
+        with np.errstate(divide="raise"):
+            assert np.array_equal(net.predict_log_proba(data), expected)
+    assert np.isneginf(net.predict_log_proba(far_away)).any()
 
 
 def test_the_html_repr_names_the_classifier(net):

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import skorch.dataset
 import torch
+from scipy.sparse import issparse
 from skorch.dataset import unpack_data
+from skorch.helper import SliceDataset
 from torch import Tensor, nn
 from torch.utils.data import (
     BatchSampler,
@@ -209,16 +211,17 @@ def indexed_loader(
 
 
 def take(data, at):
-    """Return the samples `at` of an array, a tensor, or a dict, list or tuple of those.
+    """Return the samples `at` of an array, a sparse matrix, a tensor, or a dict, list or tuple of those.
 
     Parameters
     ----------
-    data : ndarray, Tensor, None, or a dict, list or tuple of them
+    data : ndarray, csr_matrix, Tensor, None, or a dict, list or tuple of them
     at : int ndarray or bool or int64 Tensor
 
     Returns
     -------
-    taken : the same nesting, with tensors for numeric arrays
+    taken : the same nesting, with tensors for numeric arrays and for sparse matrices, of which only these samples are
+        made dense
     """
     if data is None:
         return None
@@ -228,7 +231,8 @@ def take(data, at):
         return [take(part, at) for part in data]
     if isinstance(data, torch.Tensor):
         return data[torch.as_tensor(at, device=data.device)]
-    return _numeric_as_tensor(np.asarray(data)[at.cpu().numpy() if isinstance(at, torch.Tensor) else at])
+    at = at.cpu().numpy() if isinstance(at, torch.Tensor) else at
+    return _numeric_as_tensor(data[at].toarray() if issparse(data) else np.asarray(data)[at])
 
 
 def reference_parameter(module: nn.Module) -> Tensor:
@@ -323,7 +327,7 @@ def without_subsets(dataset: Dataset) -> tuple[Dataset, np.ndarray | None]:
 def arrays_in_memory(dataset: Dataset) -> tuple | None:
     """Return X and y if the data set does nothing but index them, else None."""
     if type(dataset) is skorch.dataset.Dataset:
-        return dataset.X, dataset.y
+        return None if isinstance(dataset.X, SliceDataset) else (dataset.X, dataset.y)
     if type(dataset) is TensorDataset and len(dataset.tensors) == 2:
         return dataset.tensors
     return None

@@ -3,11 +3,12 @@
 import inspect
 import reprlib
 import warnings
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Container, Mapping
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import nn
 from torch.optim import Adam, AdamW
 from torch.utils.data import Dataset
@@ -112,19 +113,31 @@ def _new_network(net) -> nn.Module:
     """Return a new network; arguments that the data tells are filled in if the constructor has them."""
     arguments = net.get_params_for("module")
     if not isinstance(net.module, nn.Module):
-        accepted = inspect.signature(net.module).parameters
-        known = {name: value for name, value in net.module_arguments_.items() if name in accepted}
-        arguments = known | arguments
-        if not net.module_arguments_:
-            _check_without_data(net.module, accepted, arguments)
+        left_open = _accepted(net.module, arguments) - arguments.keys()
+        if "classes_inferred_" in vars(net):
+            arguments |= module_arguments(left_open, net.sample_shape_, len(net.classes_inferred_))
+        else:
+            _check_without_data(net.module, left_open)
     return net.initialized_instance(net.module, arguments)
 
 
-def _check_without_data(module, accepted: Mapping[str, inspect.Parameter], arguments: dict) -> None:
+def _accepted(module, given: dict) -> set[str]:
+    """Return the names of the arguments that a module class, or a function that makes a network, is known to take."""
+    names = set(inspect.signature(module).parameters)
+    function, bound = (module.func, module.keywords) if isinstance(module, partial) else (module, {})
+    # torchvision's functions pass **kwargs on to a network that takes num_classes, unless pretrained weights fix it.
+    # What other functions do with **kwargs is not known: they get nothing that they do not name.
+    is_of_torchvision = str(getattr(function, "__module__", None)).startswith("torchvision.models.")
+    is_pretrained = any((bound | given).get(name) for name in ("weights", "pretrained"))
+    return names | {"num_classes"} if is_of_torchvision and "kwargs" in names and not is_pretrained else names
+
+
+def _check_without_data(module, left_open: Container[str]) -> None:
     """Raise an error if a network that is built before there is data lacks an argument that the data would tell."""
-    told_by_data = module_arguments((1, 1, 1), 1)
-    required = [name for name, parameter in accepted.items() if parameter.default is parameter.empty]
-    missing = [name for name in required if name in told_by_data and name not in arguments]
+    told_by_data = module_arguments(("in_features", "in_channels", "num_classes"), (1, 1, 1), 1)
+    parameters = inspect.signature(module).parameters.items()
+    required = [name for name, parameter in parameters if parameter.default is parameter.empty]
+    missing = [name for name in required if name in told_by_data and name in left_open]
     if missing:
         name = getattr(module, "__name__", "module")
         raise TypeError(
@@ -180,11 +193,14 @@ def data_on_device(net, dataset: Dataset) -> tuple | None:
         for name, value in net.get_params_for(iterator).items()
         if name in ("num_workers", "pin_memory", "collate_fn") and value
     ]
-    if arrays is None or in_the_way:
-        reason = f"{in_the_way[0]} is set" if in_the_way else "X is a Dataset that loads its samples"
+    parts = [] if arrays is None else arrays[0].values() if isinstance(arrays[0], Mapping) else [arrays[0]]
+    is_sparse = any(issparse(part) for part in parts)
+    if arrays is None or is_sparse or in_the_way:
+        of_X = "X is sparse and made dense batch by batch" if is_sparse else "X loads its samples"
+        reason = f"{in_the_way[0]} is set" if in_the_way else of_X
         raise ValueError(
             f"data_on_device=True moves X to the device as a whole and takes batches from it there, but {reason}. "
-            "Leave data_on_device False, or pass arrays or tensors and plain batches."
+            "Leave data_on_device False, or pass dense arrays or tensors and plain batches."
         )
     X, y = arrays
     return to_like(X, reference_parameter(net.module_)), y
@@ -192,17 +208,21 @@ def data_on_device(net, dataset: Dataset) -> tuple | None:
 
 def sample_shape(X) -> tuple[int, ...] | None:
     """Return the shape of one sample of X, or None if a sample is not a single array."""
+    if issparse(X):  # whose samples are matrices, too
+        return X.shape[1:]
     if isinstance(X, Dataset):
         X = [X[0][0]]
     sample = None if isinstance(X, Mapping) else X[0]
     return tuple(sample.shape) if hasattr(sample, "shape") else None
 
 
-def module_arguments(shape: tuple[int, ...] | None, num_classes: int) -> dict[str, int]:
+def module_arguments(names: Container[str], shape: tuple[int, ...] | None, num_classes: int) -> dict[str, int]:
     """Return what the shape of a sample and the number of classes tell about a network's arguments.
 
     Parameters
     ----------
+    names : container of str
+        The arguments that are left open; others are not looked at.
     shape : tuple of int or None
         Shape of one sample: (features,), (channels, height, width), (height, width, channels) or (height, width). None
         if X is not a single array.
@@ -215,15 +235,27 @@ def module_arguments(shape: tuple[int, ...] | None, num_classes: int) -> dict[st
 
     Examples
     --------
-    >>> module_arguments((3, 32, 32), 10)
-    {'num_classes': 10, 'in_features': 3072, 'in_channels': 3}
+    >>> module_arguments(["in_channels", "num_classes"], (3, 32, 32), 10)
+    {'num_classes': 10, 'in_channels': 3}
     """
     arguments = {"num_classes": num_classes}
     if shape is not None:
         arguments["in_features"] = int(np.prod(shape))
-    if shape is not None and len(shape) == 2:
-        arguments["in_channels"] = 1
-    if shape is not None and len(shape) == 3:
-        channels_last = shape[0] > 4 >= shape[2]
-        arguments["in_channels"] = shape[2] if channels_last else shape[0]
-    return arguments
+    if shape is not None and len(shape) in (2, 3) and "in_channels" in names:
+        arguments["in_channels"] = _n_channels(shape)
+    return {name: value for name, value in arguments.items() if name in names}
+
+
+def _n_channels(shape: tuple[int, ...]) -> int:
+    """Return the number of channels of an image, or raise an error if its shape leaves that open."""
+    if len(shape) == 2:
+        return 1
+    first, middle, last = shape
+    if last <= 4 < first:
+        return last
+    if middle == last or (first < last and first != middle):
+        return first
+    raise ValueError(
+        f"samples of X have the shape {shape}: these may be {first} channels of {middle}x{last} pixels, or {last} "
+        f"channels of {first}x{middle}. Set module__in_channels={first} or module__in_channels={last}."
+    )

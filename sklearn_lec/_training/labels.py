@@ -2,9 +2,10 @@
 
 import numpy as np
 import torch
+from skorch.helper import SliceDataset
 from skorch.utils import to_numpy
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
 
 from sklearn_lec._training.batches import arrays_in_memory, without_subsets
 from sklearn_lec._validation import unknown_label_error
@@ -54,8 +55,21 @@ class LabelCodes:
         return torch.from_numpy(codes)
 
 
-def labels_of(dataset: Dataset) -> np.ndarray:
-    """Return the label of every sample of a data set, without loading its inputs if that can be avoided."""
+def labels_of(dataset: Dataset | SliceDataset) -> np.ndarray:
+    """Return the label of every sample of a data set, without loading its inputs if that can be avoided.
+
+    Parameters
+    ----------
+    dataset : Dataset that yields (x, y), or SliceDataset that yields y
+
+    Returns
+    -------
+    labels : ndarray of shape (len(dataset),)
+    """
+    if isinstance(dataset, SliceDataset):
+        if type(dataset) is not SliceDataset or dataset.idx != 1:
+            return np.asarray([_scalar(label) for label in dataset])
+        dataset = Subset(dataset.dataset, dataset.indices_)
     source, positions = without_subsets(dataset)
     arrays = arrays_in_memory(source)
     labels = arrays[1] if arrays is not None else _known_targets(source)

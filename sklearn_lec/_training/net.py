@@ -7,10 +7,11 @@ import numpy as np
 import torch
 from skorch import NeuralNetClassifier
 from skorch.dataset import get_len
+from skorch.helper import SliceDataset
 from torch.utils.data import DataLoader, Dataset
 
 from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
-from sklearn_lec._training.build import fused_adam, module_arguments, new_method, new_module, sample_shape
+from sklearn_lec._training.build import fused_adam, new_method, new_module, sample_shape
 from sklearn_lec._training.device import AutoDeviceMixin
 from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
 from sklearn_lec._training.rng import RandomStream
@@ -30,20 +31,25 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     ----------
     method_ : Method
         The method with its state.
-    module_arguments_ : dict
-        What the data tells about the arguments of the network.
+    sample_shape_ : tuple of int or None
+        The shape of one sample of the training data; None if it is not a single array.
     _run : TrainingRun or None
         All that lives for one call of ``fit`` or ``partial_fit``; None outside of it.
     """
 
     # Beside skorch's own: what is moved to the CPU when a net that was trained on a GPU is unpickled without one.
     cuda_dependent_attributes_ = ["method_"]
-    module_arguments_ = {}
+    sample_shape_ = None
     _run = None
 
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
         return {name: value for name, value in super().__getstate__().items() if name != "_run"}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # --- building the parts ---------------------------------------------------------------------------------------
 
@@ -121,7 +127,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         if y is None:
             y = check_labels(labels_of(X), n_samples=n_samples)
         else:
-            y = check_labels(y, n_samples=n_samples)
+            y = check_labels(labels_of(y) if isinstance(y, SliceDataset) else y, n_samples=n_samples)
             X = RelabeledDataset(X, y) if isinstance(X, Dataset) else X
         learned = None if from_scratch else vars(self).get("classes_inferred_")
         known = classes if classes is not None else self.classes if self.classes is not None else learned
@@ -133,9 +139,9 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         return X, y, check_classes(y, known=known)
 
     def _note_classes(self, X, classes):
-        """Note the classes, and what they and X tell about the arguments of the network."""
+        """Note the classes and the shape of a sample, which tell about the arguments of the network."""
         self.classes_inferred_ = classes
-        self.module_arguments_ = module_arguments(sample_shape(X), len(classes))
+        self.sample_shape_ = sample_shape(X)
 
     @contextmanager
     def _training_run(self, X, y, **arguments):

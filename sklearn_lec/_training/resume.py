@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skorch.callbacks import Checkpoint, GradientNormClipping, LRScheduler, ParamMapper, TrainEndCheckpoint
+from skorch.helper import SliceDataset
 from torch import nn
 from torch.utils.data import Dataset
 
@@ -267,7 +268,7 @@ def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str
 
 def _loading_dataset(X) -> Dataset | None:
     """Return the data set of the user's own that X is, unless it does nothing but index arrays."""
-    dataset = X.dataset if isinstance(X, RelabeledDataset) else X
+    dataset = X.dataset if isinstance(X, RelabeledDataset | SliceDataset) else X
     return dataset if isinstance(dataset, Dataset) and arrays_in_memory(dataset) is None else None
 
 

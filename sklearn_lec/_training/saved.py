@@ -7,8 +7,8 @@ from skorch.history import History
 __all__ = ["describe_data", "description_in", "file_of_method", "take_description"]
 
 
-def describe_data(net) -> dict:
-    """Return the classes of a net and what the data told about its network, as plain values.
+def describe_data(net) -> dict | None:
+    """Return the classes of a net and the shape of its samples, as plain values.
 
     Parameters
     ----------
@@ -17,34 +17,32 @@ def describe_data(net) -> dict:
 
     Returns
     -------
-    description : dict
-        `take_description` gives it to another net. It has no ``classes`` if these are neither words nor numbers.
+    description : dict or None
+        `take_description` gives it to another net. None if the classes are neither words nor numbers.
     """
-    names = vars(net).get("feature_names_in_")
-    description = {
-        "module_arguments": dict(net.module_arguments_),
+    classes, names = net.classes_inferred_, vars(net).get("feature_names_in_")
+    if not all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
+        return None
+    return {
+        "classes": (classes.tolist(), classes.dtype.str),
+        "sample_shape": net.sample_shape_,
         "n_features_in": vars(net).get("n_features_in_"),
         "feature_names_in": None if names is None else names.tolist(),
     }
-    classes = net.classes_inferred_
-    if all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
-        description["classes"] = classes.tolist(), classes.dtype.str
-    return description
 
 
 def take_description(net, description: dict) -> None:
     """Give a net what `describe_data` returned for another one."""
-    if "classes" in description:
-        values, dtype = description["classes"]
-        classes = np.array(values, dtype=dtype)
-        known = net.classes if net._run is None else net.classes_inferred_
-        if known is not None and not np.array_equal(known, classes):
-            raise ValueError(
-                f"the saved network tells {classes.tolist()} apart, but the classes here are "
-                f"{np.asarray(known).tolist()}. Load it into an estimator that has no other classes."
-            )
-        net.classes_inferred_ = classes
-    net.module_arguments_ = dict(description["module_arguments"])
+    values, dtype = description["classes"]
+    classes = np.array(values, dtype=dtype)
+    known = net.classes if net._run is None else net.classes_inferred_
+    if known is not None and not np.array_equal(known, classes):
+        raise ValueError(
+            f"the saved network tells {classes.tolist()} apart, but the classes here are "
+            f"{np.asarray(known).tolist()}. Load it into an estimator that has no other classes."
+        )
+    net.classes_inferred_ = classes
+    net.sample_shape_ = description["sample_shape"]
     if description["n_features_in"] is not None:
         net.n_features_in_ = description["n_features_in"]
     if description["feature_names_in"] is not None:

@@ -65,7 +65,7 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, Tensor or DataFrame with n_samples samples
+        X : data of n_samples samples that the noise and the classifier take
         y : array-like of shape (n_samples,)
             The true labels.
         **fit_params : dict
@@ -124,6 +124,21 @@ class NoisyLabelClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict_proba(X)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X):
+        """Return the logarithm of the probability that the classifier gives each class.
+
+        Parameters
+        ----------
+        X : as for ``fit``
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict_log_proba(X)
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X):

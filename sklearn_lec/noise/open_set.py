@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import _num_samples, validate_data
@@ -74,8 +75,8 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_eps(self.eps)
         for name, data in (("X", X), ("X_ood", self.X_ood)):
-            if not hasattr(data, "__len__") or isinstance(data, Mapping):
-                raise TypeError(f"{name} must be an array, a tensor or a frame, got {type(data).__name__}.")
+            if not hasattr(data, "__len__") or isinstance(data, Mapping) or issparse(data):
+                raise TypeError(f"{name} must be a dense array, a tensor or a frame, got {type(data).__name__}.")
         n_samples, n_ood = _num_samples(X), _num_samples(self.X_ood)
         n_replaced = n_noisy_samples(n_samples, self.eps)
         if n_replaced > n_ood:

@@ -140,11 +140,11 @@ def test_a_file_that_is_not_the_state_of_a_method_is_refused(words, quick, tmp_p
 
 def test_labels_that_no_file_can_hold_are_left_out(table, quick, tmp_path):
     y = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]")[table[1]]
-    clf = LECClassifier(**quick).fit(table[0], y)
+    clf = LECClassifier(TinyNet, **quick).fit(table[0], y)
     files = {"f_params": tmp_path / "params", "f_method": tmp_path / "method"}
     clf.save_params(**files)
 
-    loaded = LECClassifier(**quick)
+    loaded = LECClassifier(TinyNet, module__num_classes=3, **quick).initialize()
     loaded.load_params(**files)
 
     assert torch.equal(weights(loaded), weights(clf))

@@ -103,6 +103,7 @@ def test_the_meta_estimator_has_only_the_methods_of_its_estimator(table):
     svm = NoisyLabelClassifier(LinearSVC(), SymmetricNoise(random_state=0)).fit(*table)
 
     assert not hasattr(svm, "predict_proba")
+    assert not hasattr(svm, "predict_log_proba")
     assert svm.decision_function(table[0]).shape == (90, 3)
 
 
@@ -190,6 +191,7 @@ def test_the_meta_estimator_is_a_step_of_a_plain_pipeline(table, quick):
     pipeline = make_pipeline(StandardScaler(), noisy).fit(X, y)
 
     assert pipeline.predict_proba(X).shape == (90, 3)
+    assert np.array_equal(pipeline.predict_log_proba(X), np.log(pipeline.predict_proba(X)))
 
 
 def test_a_grid_over_noise_and_method_ranks_ltec_far_ahead_at_sixty_percent():
