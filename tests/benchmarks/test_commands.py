@@ -21,8 +21,8 @@ SMOKE = load_scale("smoke")
     [
         (["run", "tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'? Tables and figures: table1, "),
         (["run", "table2", "--scale", "huge"], "invalid choice: 'huge'"),
-        (["run", "table2", "--jobs", "0"], "must be a whole number of at least 1, got '0'"),
-        (["run", "table2", "--data-home", "no/such/folder"], "--data-home must be a folder that exists, got no/such"),
+        (["run", "table2", "--jobs", "0"], "must be a whole number between 1 and 9999, got '0'"),
+        (["run", "table2", "--data-home", "no/such/folder"], "--data-home: must be a folder that exists, got 'no/such"),
         (["run", "table2", "--device", "gpu"], "unknown device 'gpu'; use cpu, cuda or cuda:1"),
         (["run", "table2", "--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
         (["run", "table2", "--device", "meta"], "--device meta cannot be used here: "),
