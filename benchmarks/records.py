@@ -126,7 +126,8 @@ def _parse(content, file):
 
 def _damaged(number, file, why):
     return DamagedRecordError(
-        f"line {number} of {file} is damaged, or of another version: {why}. Delete that line to run its cell again."
+        f"line {number} of {file} is damaged, or of another version: {why}. Delete that line to run its cell again, "
+        "or use another folder."
     )
 
 
