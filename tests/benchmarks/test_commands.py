@@ -22,7 +22,7 @@ SMOKE = load_scale("smoke")
         (["run", "tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'? Tables and figures: table1, "),
         (["run", "table2", "--scale", "huge"], "invalid choice: 'huge'"),
         (["run", "table2", "--jobs", "0"], "must be a whole number between 1 and 9999, got '0'"),
-        (["run", "table2", "--seeds", "9" * 5000], "argument --seeds: "),
+        (["run", "table2", "--seeds", "10000"], "must be a whole number between 1 and 9999, got '10000'"),
         (["run", "table2", "--device", "gpu"], "unknown device 'gpu'; use cpu, cuda or cuda:1"),
         (["run", "table2", "--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
         (["run", "table2", "--device", "meta"], "--device meta cannot be used here: "),
@@ -148,7 +148,7 @@ def test_what_a_worker_cannot_read_or_write_is_told_in_a_line(tmp_path, capsys, 
 
     said = capsys.readouterr().err
     assert "OSError: checkpoint_dir=" in said
-    assert "Traceback" not in said
+    assert 'File "' not in said
 
 
 @pytest.mark.parametrize("name", ["absent", "file", "x" * 300, "loop"])
