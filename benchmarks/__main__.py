@@ -1,6 +1,8 @@
 """The tables and figures of the paper: ``python -m benchmarks list``, ``run`` and ``report``."""
 
 import argparse
+import os
+import stat
 import sys
 from pathlib import Path
 
@@ -9,32 +11,29 @@ import torch
 from benchmarks.complexity import UNITS, UnknownCostError, hours
 from benchmarks.experiments import EXPERIMENTS
 from benchmarks.extras import cells_behind
-from benchmarks.files import FolderInUseError
-from benchmarks.records import DamagedRecordError
+from benchmarks.files import DamagedFileError, FolderInUseError
 from benchmarks.report import check_page, write_report
 from benchmarks.running import Workers, cells_of, leave_on_signals, run
 from benchmarks.scales import SCALES, SettingsError, load_scale
 from sklearn_lec._validation import did_you_mean
 
-OUT = Path("results")
+OUT = "results"
 N_NAMED = 5
 """How many cells are named that failed for the same reason."""
+MOST = 9999
+"""Processes or seeds; more would only fill the memory."""
 
 
 def main(arguments=None):
     parser = _parser()
     options = parser.parse_args(arguments)
-    if getattr(options, "out", None) is not None and options.out.is_file():
-        parser.error(f"--out must be a folder, {options.out} is a file.")
-    if getattr(options, "data_home", None) is not None and not Path(options.data_home).is_dir():
-        parser.error(f"--data-home must be a folder that exists, got {options.data_home}.")
     if getattr(options, "scheduler", None) is not None and options.backend != "dask":
         parser.error("--scheduler is for --backend dask.")
     if getattr(options, "device", None) is not None and options.scheduler is None:
         _check_usable(options.device, parser)
     try:
         return options.command(options)
-    except (OSError, ImportError, FolderInUseError, DamagedRecordError, SettingsError) as error:
+    except (OSError, ImportError, FolderInUseError, DamagedFileError, SettingsError) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -90,6 +89,28 @@ def _report(options):
     return 0
 
 
+def _run_folder(text):
+    """Return a folder that is there, or that a run can make."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a folder, got ''.")
+    try:
+        text.encode()  # the page says how to go on there
+        is_folder = stat.S_ISDIR(Path(text).stat().st_mode)
+    except FileNotFoundError:
+        return Path(text)
+    except (OSError, UnicodeEncodeError) as error:
+        raise argparse.ArgumentTypeError(f"must be a folder, {text!r} cannot be one: {error}.") from error
+    if not is_folder:
+        raise argparse.ArgumentTypeError(f"must be a folder, {text!r} is a file.")
+    return Path(text)
+
+
+def _data_folder(text):
+    if not os.path.isdir(text):  # noqa: PTH112, as it is False also for names that no folder can have
+        raise argparse.ArgumentTypeError(f"must be a folder that exists, got {text!r}.")
+    return text
+
+
 def _experiment(name):
     if name != "all" and name not in EXPERIMENTS:
         raise argparse.ArgumentTypeError(
@@ -116,8 +137,8 @@ def _check_usable(device, parser):
 
 
 def _positive(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}.")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"must be a whole number between 1 and {MOST}, got {text!r}.")
     return int(text)
 
 
@@ -136,8 +157,10 @@ def _parser():
     command.add_argument("--scale", choices=SCALES, default="cpu", help="default: cpu")
     command.add_argument("--jobs", type=_positive, default=2, help="trainings side by side, one core each; default: 2")
     command.add_argument("--seeds", **seeds)
-    command.add_argument("--data-home", help="where the data sets are; default: scikit-learn's folder")
-    command.add_argument("--out", type=Path, default=OUT, help=f"the run folder; default: {OUT}")
+    command.add_argument(
+        "--data-home", type=_data_folder, help="where the data sets are; default: scikit-learn's folder"
+    )
+    command.add_argument("--out", type=_run_folder, default=OUT, help=f"the run folder; default: {OUT}")
     command.add_argument("--backend", choices=("loky", "dask"), default="loky", help="default: loky")
     command.add_argument(
         "--scheduler",
@@ -149,7 +172,11 @@ def _parser():
 
     command = commands.add_parser("report", help="write the report of a run folder")
     command.add_argument(
-        "out", type=Path, nargs="?", default=OUT, help=f"default: {OUT}; what its notes.md says is put into the report"
+        "out",
+        type=_run_folder,
+        nargs="?",
+        default=OUT,
+        help=f"default: {OUT}; what its notes.md says is put into the report",
     )
     seeds["help"] = "how many seeds a complete run has; those beyond it are shown as well. Default: what the scale says"
     command.add_argument("--seeds", **seeds)

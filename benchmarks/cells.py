@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from benchmarks.methods import parameters_of
 
-__all__ = ["Cell", "DataParts", "data_parts"]
+__all__ = ["DATA", "NOISE", "Cell", "DataParts", "data_parts"]
 
-DATA = re.compile(r"([a-z0-9-]+)(?:@([1-9][0-9]*))?(?:[+]([a-z0-9-]+))?")
+DATA = re.compile(r"([a-z0-9-]+)(?:@([1-9][0-9]{0,8}))?(?:[+]([a-z0-9-]+))?")
+NOISE = re.compile(r"clean|(sym|asym|open|semantic)-[1-9][0-9]?")
 
 
 class DataParts(NamedTuple):

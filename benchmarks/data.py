@@ -231,13 +231,17 @@ def _fetch_imagenet_32(data_home):
     batches = [folder / f"train_data_batch_{number}.npz" for number in range(1, 11)]
     if not all(file.exists() for file in [*batches, folder / "like_cifar10.txt"]):
         raise DataMissingError(IMAGENET_32.format(folder=folder))
-    left_out = [int(label) for label in (folder / "like_cifar10.txt").read_text().split()]
     rng, images = np.random.RandomState(0), []
-    for file in batches:
-        with np.load(file) as batch:
-            allowed = np.flatnonzero(~np.isin(batch["labels"], left_out))
-            drawn = np.sort(rng.choice(allowed, N_IMAGENET_32 // len(batches), replace=False))
-            images.append(batch["data"][drawn].reshape(-1, 3, 32, 32))
+    try:
+        left_out = [int(label) for label in (folder / "like_cifar10.txt").read_text().split()]
+        for file in batches:
+            with np.load(file) as batch:
+                allowed = np.flatnonzero(~np.isin(batch["labels"], left_out))
+                drawn = np.sort(rng.choice(allowed, N_IMAGENET_32 // len(batches), replace=False))
+                images.append(batch["data"][drawn].reshape(-1, 3, 32, 32))
+    except Exception as error:  # zipfile and numpy raise whatever they stumble over
+        why = f"What is there is damaged: {error!r}."
+        raise DataMissingError(f"{IMAGENET_32.format(folder=folder)}\n{why}") from error
     return np.concatenate(images).astype(np.float32) / 255
 
 

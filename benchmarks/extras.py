@@ -11,18 +11,19 @@ Both have ``settings``, those of each row as text, by which a file is known to b
 ``OUT/tableA3.json`` has ``[parameters, forward, backward]`` by method, as `benchmarks.complexity` counts them.
 """
 
+import contextlib
 import io
 import json
+import re
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
-from benchmarks.cells import Cell
+from benchmarks.cells import NOISE, Cell, data_parts
 from benchmarks.complexity import count_all
 from benchmarks.data import clean_data, noisy_data
 from benchmarks.experiments import Experiment, Row
-from benchmarks.files import write_whole
+from benchmarks.files import DamagedFileError, open_plain, write_whole
 from benchmarks.scales import Scale
 from sklearn_lec.noise.base import corruption_matrix
 
@@ -39,6 +40,8 @@ __all__ = [
 N_EXAMPLES = 10
 ENDINGS = {"matrices": ".json", "examples": ".npz", "complexity": ".json"}
 """The kind of file in which is kept what an experiment shows."""
+NAME = re.compile(r"[\w /-]+")
+"""Of a class or a method: letters that a page and a picture can show."""
 
 
 def cells_behind(experiment: Experiment, scale: Scale) -> list[Cell]:
@@ -54,14 +57,13 @@ def extra_file(experiment: Experiment, scale: Scale | None, out: Path) -> Path:
 
 def has_current_file(experiment: Experiment, scale: Scale, out: Path) -> bool:
     """Return whether the file of an experiment is there, made with the settings as they are now."""
-    file = extra_file(experiment, scale, out)
     # What does not depend on the scale follows from the code alone; it is quickly made again.
-    if not experiment.has_scale or not file.exists():
+    if not experiment.has_scale:
         return False
+    read = {"matrices": read_matrices, "examples": read_examples}[experiment.shows]
     try:
-        content = json.loads(file.read_text()) if experiment.shows == "matrices" else read_examples(file)
-        return str(content["settings"]) == _settings(experiment, scale)
-    except (ValueError, KeyError, EOFError, BadZipFile):  # damaged: to be made again
+        return str(read(extra_file(experiment, scale, out)).get("settings")) == _settings(experiment, scale)
+    except (FileNotFoundError, DamagedFileError):  # to be made, or made again
         return False
 
 
@@ -72,20 +74,82 @@ def write_extra(experiment: Experiment, scale: Scale, *, data_home: str | None, 
     write_whole(extra_file(experiment, scale, out), content(experiment, scale, **where))
 
 
-def read_matrices(file: Path) -> list[dict]:
-    """Return the panels of Figure A1; ``matrix`` as an ndarray."""
-    return [panel | {"matrix": np.array(panel["matrix"])} for panel in json.loads(file.read_text())["panels"]]
+def read_matrices(file: Path) -> dict:
+    """Return what Figure A1 shows: ``settings``, and ``panels`` with ``matrix`` as an ndarray.
+
+    Raises
+    ------
+    DamagedFileError
+    """
+    with _damage_named(file):
+        content = json.loads(_content(file))
+        panels = [panel | {"matrix": np.array(panel["matrix"], dtype=float)} for panel in content["panels"]]
+        for panel in panels:
+            data_parts(panel["data"])
+            _require(NOISE.fullmatch(panel["noise"]) and isinstance(panel["class_names"], list))
+            _require(all(map(NAME.fullmatch, panel["class_names"])))
+            n_classes = len(panel["class_names"])
+            _require(n_classes > 0 and panel["matrix"].shape == (n_classes, n_classes) and _are_shares(panel["matrix"]))
+        _require(panels)
+        return {"settings": content["settings"], "panels": panels}
 
 
 def read_examples(file: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of Figure A2, by name."""
-    with np.load(file) as arrays:
-        return dict(arrays)
+    """Return the arrays of Figure A2, by name.
+
+    Raises
+    ------
+    DamagedFileError
+    """
+    with _damage_named(file), np.load(io.BytesIO(_content(file))) as arrays:
+        content = dict(arrays)
+        images, names = content["images"], content["class_names"]
+        _require(images.ndim == 5 and images.shape[:2] == (2, N_EXAMPLES) and images.shape[2] in (1, 3))
+        _require(images.size > 0 and images.dtype.kind == "f" and _are_shares(images))
+        _require(names.ndim == 1 and all(map(NAME.fullmatch, names.tolist())))
+        for labels in (content["y_true"], content["y_noisy"]):
+            _require(labels.shape == (2, N_EXAMPLES) and labels.dtype.kind == "i")
+            names[labels]
+        return content
 
 
 def read_counts(file: Path) -> dict[str, list[float]]:
-    """Return what Table A3 shows: parameters, forward and backward passes by method."""
-    return json.loads(file.read_text())
+    """Return what Table A3 shows: parameters, forward and backward passes by method.
+
+    Raises
+    ------
+    DamagedFileError
+    """
+    with _damage_named(file):
+        counts = json.loads(_content(file))
+        for name, numbers in counts.items():
+            _require(NAME.fullmatch(name) and isinstance(numbers, list) and len(numbers) == 3)
+            _require(all(isinstance(number, int | float) and 0 <= number < 1e6 for number in numbers))
+        return counts
+
+
+def _content(file):
+    with open_plain(file, "rb") as handle:
+        return handle.read()
+
+
+@contextlib.contextmanager
+def _damage_named(file):
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:  # json, zipfile and numpy raise whatever they stumble over
+        raise DamagedFileError(f"{file} is damaged: {error!r}. Delete it to have it made again.") from error
+
+
+def _require(condition):
+    if not condition:
+        raise ValueError("it is not what was written")
+
+
+def _are_shares(array):
+    return bool(((array >= 0) & (array <= 1)).all())
 
 
 def _settings(experiment, scale):

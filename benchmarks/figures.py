@@ -117,7 +117,7 @@ def matrices_figure(source: Path, path: Path) -> Path:
     -------
     path : Path
     """
-    panels = read_matrices(source)
+    panels = read_matrices(source)["panels"]
     figure, axes = _panels(1, len(panels), size=(3.5 * len(panels) + 1.6, 4.4), layout="compressed")
     for ax, panel in zip(axes.flat, panels, strict=True):
         image = ax.imshow(100 * panel["matrix"], cmap="Blues", vmin=0, vmax=100)

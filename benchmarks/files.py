@@ -4,6 +4,8 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
+import stat
 import sys
 import time
 from pathlib import Path
@@ -13,7 +15,25 @@ try:
 except ImportError:  # Windows has no such locks; there, two runs in one folder are the user's to avoid
     fcntl = None
 
-__all__ = ["FolderInUseError", "digest", "sole_use", "taking_part", "write_whole"]
+__all__ = [
+    "DamagedFileError",
+    "FolderInUseError",
+    "check_folder",
+    "digest",
+    "open_plain",
+    "sole_use",
+    "taking_part",
+    "write_whole",
+]
+
+NO_TRAPS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Follow no link, wait for nobody at the other end of a pipe; Windows has neither flag."""
+
+LOCK = ".lock"
+
+
+class DamagedFileError(ValueError):
+    """What is in a file is not what belongs there; the message names the file and the way out."""
 
 
 class FolderInUseError(Exception):
@@ -33,14 +53,62 @@ def digest(value) -> str:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file under another name, and give it its own when it is complete and on the disk."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    temporary.replace(file)
+    """Write a file under another name, and give it its own when it is complete and on the disk.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; what was there before is still there.
+    """
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("xb") as handle:  # a new file: one that is there, or a link, is an error
+                handle.write(content)
+                handle.flush()
+                os.fsync(handle.fileno())
+            temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"{file} cannot be written ({error.strerror})") from error
+
+
+def open_plain(file: Path, mode: str):
+    """Open a file that is kept in place and added to, where neither a link nor a pipe may stand in for it.
+
+    Parameters
+    ----------
+    file : Path
+    mode : str
+        As for `open`.
+
+    Raises
+    ------
+    OSError
+        If there is something else than an ordinary file; the message says what.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        kind = file.lstat().st_mode
+        if stat.S_ISLNK(kind):
+            raise OSError(f"{file} is a link to {file.readlink()}, which is not followed. Put a file in its place.")
+        if not stat.S_ISREG(kind):
+            what = "a folder" if stat.S_ISDIR(kind) else "a device, a pipe or a socket"
+            raise OSError(f"{file} is {what}, not a file. Move it away.")
+    # Checked above for the message, and once more on opening, in case that it has changed in between.
+    return open(file, mode, opener=lambda name, flags: os.open(name, flags | NO_TRAPS, 0o666))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise an error if something that is no folder has the name of one.
+
+    Raises
+    ------
+    NotADirectoryError
+    """
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} must be a folder, and something else is there. Move it away.")
 
 
 @contextlib.contextmanager
@@ -60,9 +128,15 @@ def sole_use(folder: Path, *, patience: float = 10.0):
     ------
     FolderInUseError
         If others are still there when the patience is over.
+    OSError
+        If the folder cannot be made, or nothing can be written there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a+") as file:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open_plain(folder / LOCK, "a")
+    except OSError as error:
+        raise OSError(f"{folder} cannot be a run folder: {error}") from error
+    with lock as file:
         if fcntl is not None:
             deadline = time.monotonic() + patience
             announced = False
@@ -83,7 +157,7 @@ def sole_use(folder: Path, *, patience: float = 10.0):
 @contextlib.contextmanager
 def taking_part(folder: Path):
     """Work in `folder` as one of the workers of the run that has it."""
-    with (folder / ".lock").open("a+") as file:
+    with open_plain(folder / LOCK, "a") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_SH)
         yield

@@ -1,6 +1,7 @@
 """The page that shows what a run of the benchmarks found, beside what the paper says."""
 
 import math
+import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +10,7 @@ from benchmarks import extras
 from benchmarks.complexity import EPS, GPU, N_ROWS, STEP, M, hours
 from benchmarks.experiments import EXPERIMENTS, Experiment
 from benchmarks.figures import curves_figure, examples_figure, matrices_figure
-from benchmarks.files import write_whole
+from benchmarks.files import DamagedFileError, write_whole
 from benchmarks.records import RECORDS, read_records
 from benchmarks.results import Results
 from benchmarks.running import cells_of
@@ -81,17 +82,18 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
         If nothing was ever run in that folder.
     FileExistsError
         If the page is not one that this function wrote.
+    DamagedFileError
+        If the records or the notes cannot be read.
     """
     out = Path(out)
-    if not (out / RECORDS).exists():
+    if not os.path.lexists(out / RECORDS):
         raise FileNotFoundError(
             f"there is no {out / RECORDS}, so there is nothing to report. `python -m benchmarks run all "
             f"--out {out}` makes it; if it is elsewhere, name its folder."
         )
     check_page(out)
     records = read_records(out)
-    notes = out / NOTES
-    sections = [INTRODUCTION, *([notes.read_text(encoding="utf-8")] if notes.exists() else [])]
+    sections = [INTRODUCTION, *_notes(out)]
     for name in SCALES:
         sections += _scale_section(Results(load_scale(name), records, seeds=seeds), out)
     sections += [*_section_of_no_scale(out), *_cost_section(records)]
@@ -101,15 +103,32 @@ def write_report(out: Path, *, seeds: int | None = None) -> Path:
 
 
 def check_page(out: Path) -> None:
-    """Raise an error if the report would take the place of a page that is not one.
+    """Raise an error if no report can be written there: a run would end with it.
 
     Raises
     ------
     FileExistsError
+        If it would take the place of a page that is not one.
+    DamagedFileError
+        If there are notes that cannot be read.
     """
     page = Path(out) / PAGE
-    if page.exists() and not page.read_text(encoding="utf-8", errors="replace").startswith(TITLE):
+    if page.exists() and not (page.is_file() and page.read_text(encoding="utf-8", errors="replace").startswith(TITLE)):
         raise FileExistsError(f"{page} is not a report and would be overwritten. Move it, or use another folder.")
+    _notes(Path(out))
+
+
+def _notes(out: Path) -> list[str]:
+    """Return the paragraphs that were written by hand; none if there is no such file."""
+    file = out / NOTES
+    if not file.exists():
+        return []
+    try:
+        if file.is_file():  # to read from a pipe is to wait
+            return [file.read_text(encoding="utf-8")]
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(f"{file} is not in UTF-8: {error}. Save it as UTF-8, or move it away.") from error
+    raise DamagedFileError(f"{file} is not a file. Move it away, or put a text in UTF-8 there.")
 
 
 def _scale_section(results: Results, out: Path) -> list[str]:
@@ -166,12 +185,13 @@ def _section_of_no_scale(out: Path) -> list[str]:
     paragraphs = []
     for experiment in EXPERIMENTS.values():
         if not experiment.has_scale:
-            file = extras.extra_file(experiment, None, out)
             paragraphs.append(f"## {_heading(experiment)}: {experiment.title}\n")
-            if file.exists():
-                paragraphs += [COUNTED, complexity_table(extras.read_counts(file)) + "\n"]
-            else:
+            try:
+                counts = extras.read_counts(extras.extra_file(experiment, None, out))
+            except (FileNotFoundError, DamagedFileError):
                 paragraphs.append(_not_run([experiment], _command([experiment], out)))
+            else:
+                paragraphs += [COUNTED, complexity_table(counts) + "\n"]
     return paragraphs
 
 

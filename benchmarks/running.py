@@ -25,7 +25,7 @@ from benchmarks import extras
 from benchmarks.cells import Cell
 from benchmarks.data import DataMissingError, check_available, prepare_noise
 from benchmarks.experiments import Experiment
-from benchmarks.files import sole_use, taking_part
+from benchmarks.files import check_folder, sole_use, taking_part
 from benchmarks.methods import CLEANLAB
 from benchmarks.progress import Progress
 from benchmarks.records import RecordsFile
@@ -164,11 +164,20 @@ def run(
     -------
     problems : list of Problem
         Empty if all is done.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written into the run folder, or something else has the name of one of its files.
+    DamagedRecordError
+        If a line of the finished cells is damaged.
     """
     workers = workers or Workers()
-    out = Path(out).resolve()  # workers may have another working directory
-    data_home = None if data_home is None else str(Path(data_home).resolve())
+    out = Path(out).absolute()  # workers may have another working directory
+    data_home = None if data_home is None else str(Path(data_home).absolute())
     with sole_use(out):
+        for name in ("checkpoints", "semantic"):
+            check_folder(out / name)
         records = RecordsFile(out)
         wanted = {cell: scale.settings(cell) for cell in cells_of(experiments, scale, seeds)}
         missing = {cell: settings for cell, settings in wanted.items() if not records.has(cell, settings)}
@@ -316,6 +325,8 @@ def _attempt(key, job, *, out):
     with _one_at_a_time, taking_part(out), threadpool_limits(1):
         try:
             return Outcome(key, job(), None)
+        except OSError as error:  # a full disk, a folder in the way: the message says all
+            return Outcome(key, None, f"{type(error).__name__}: {error}")
         except Exception:
             return Outcome(key, None, "\n".join(traceback.format_exc().splitlines()[-N_LINES:]))
 

@@ -129,7 +129,7 @@ def load_scale(name: str) -> Scale:
         raise ValueError(f"unknown scale {name!r}; {did_you_mean(name, SCALES)}Scales: {', '.join(SCALES)}.")
     try:
         tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{FILE.name} cannot be read: {error}.") from error
     check_names(tables[name], known={*tables["paper"]["settings"], "lr_drops", "seeds"})
     return Scale(name, MappingProxyType(tables[name]))

@@ -4,7 +4,6 @@
 (n_rows, n_classes). Every ratio of noise, every method and every seed reads the same files.
 """
 
-import contextlib
 import io
 import shutil
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from benchmarks.classifiers import classifier, fit_whole
-from benchmarks.files import digest, write_whole
+from benchmarks.files import digest, open_plain, write_whole
 from benchmarks.scales import settings_of_methods
 from sklearn_lec.noise import SemanticNoise
 
@@ -74,8 +73,8 @@ def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path
     relevant = {name: value for name, value in settings.items() if name not in unused}
     place = f"{name}_{digest(relevant)}/{number}"
     file = (out / "semantic" / place).with_suffix(".npy")
-    with contextlib.suppress(FileNotFoundError, ValueError, EOFError):  # damaged is as good as not there
-        return np.load(file)
+    if (stored := _stored(file, shape=(len(y), len(np.unique(y))))) is not None:
+        return stored
     checkpoints = out / "checkpoints" / "semantic" / place
     net = classifier(settings, random_state=FIRST_SEED + number, device=device, checkpoint_dir=checkpoints)
     probabilities = fit_whole(net, X, y).predict_proba(X).astype(np.float32)
@@ -84,6 +83,21 @@ def clean_predictions(X, y, *, number: int, name: str, settings: dict, out: Path
     write_whole(file, buffer.getvalue())
     shutil.rmtree(checkpoints, ignore_errors=True)
     return probabilities
+
+
+def _stored(file, *, shape):
+    """Return the predictions that are kept in a file; None if they are not there, or damaged."""
+    try:
+        with open_plain(file, "rb") as handle:
+            content = handle.read()
+    except FileNotFoundError:
+        return None
+    try:
+        stored = np.load(io.BytesIO(content))
+        is_whole = stored.shape == shape and stored.dtype == np.float32 and bool(np.isfinite(stored).all())
+    except Exception:  # numpy and zipfile raise whatever they stumble over
+        return None
+    return stored if is_whole else None
 
 
 def semantic_noise(X, y, *, eps: float, settings: dict, **where) -> SemanticNoise:

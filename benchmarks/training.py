@@ -75,7 +75,7 @@ def train(cell: Cell, settings: dict, data_home: str | None, out: Path, device: 
 def finished_share(out: Path, cell: Cell, settings: dict) -> float:
     """Return how much of an unfinished cell is done, by its checkpoints."""
     newest = {}
-    for file in _checkpoint_folder(out, cell, settings).rglob("epoch-*.ckpt"):
+    for file in _checkpoint_folder(out, cell, settings).rglob(f"epoch-{'[0-9]' * 6}.ckpt"):
         newest[file.parent] = max(newest.get(file.parent, 0), int(file.stem.partition("-")[2]))
     # Forward trains a standard network first; cleanlab one per fold.
     n_trainings = {"forward": 2, CLEANLAB: 1 + settings.get("cleanlab_folds", 0)}.get(cell.method, 1)

@@ -21,8 +21,8 @@ SMOKE = load_scale("smoke")
     [
         (["run", "tabel2"], "unknown experiment 'tabel2'; did you mean 'table2'? Tables and figures: table1, "),
         (["run", "table2", "--scale", "huge"], "invalid choice: 'huge'"),
-        (["run", "table2", "--jobs", "0"], "must be a whole number of at least 1, got '0'"),
-        (["run", "table2", "--data-home", "no/such/folder"], "--data-home must be a folder that exists, got no/such"),
+        (["run", "table2", "--jobs", "0"], "must be a whole number between 1 and 9999, got '0'"),
+        (["run", "table2", "--seeds", "10000"], "must be a whole number between 1 and 9999, got '10000'"),
         (["run", "table2", "--device", "gpu"], "unknown device 'gpu'; use cpu, cuda or cuda:1"),
         (["run", "table2", "--device", "cuda:77"], "--device cuda:77 cannot be used here: "),
         (["run", "table2", "--device", "meta"], "--device meta cannot be used here: "),
@@ -90,13 +90,76 @@ def test_report_on_a_folder_without_a_run_says_so(tmp_path, name, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_out_that_is_a_file_is_refused(tmp_path, capsys):
+@pytest.mark.parametrize("command", [["report"], ["run", "tableA2", "--scale", "smoke", "--out"]])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file", "must be a folder, .*file' is a file"),
+        ("file/below", "must be a folder, .* cannot be one: .*Not a directory"),
+        ("loop", "must be a folder, .* cannot be one: .*symbolic links"),
+        ("x" * 300, "must be a folder, .* cannot be one: .*name too long"),
+        ("\udcff", "must be a folder, .* cannot be one: 'utf-8' codec can't encode"),
+    ],
+)
+def test_an_out_that_cannot_be_a_folder_is_refused(tmp_path, command, name, message, capsys):
     (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+
+    with pytest.raises(SystemExit) as exit_:
+        main([*command, str(tmp_path / name)])
+
+    assert exit_.value.code == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_an_empty_out_is_not_taken_for_the_working_directory(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", ""])
+
+    assert "must name a folder, got ''" in capsys.readouterr().err
+
+
+def test_an_out_that_cannot_be_written_to_is_told_in_a_line(tmp_path, monkeypatch, capsys, signals):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied", "there")
+
+    monkeypatch.setattr("benchmarks.files.os.open", refuse)  # chmod does not keep root out
+
+    assert main(["run", "tableA2", "--scale", "smoke", "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"{tmp_path} cannot be a run folder: [Errno 13] Permission denied: 'there'\n"
+
+
+@pytest.mark.parametrize("name", ["semantic", "checkpoints"])
+def test_a_file_in_the_place_of_a_folder_is_told_before_anything_is_trained(tmp_path, capsys, signals, name):
+    (tmp_path / name).touch()
+
+    assert main(["run", "tableA2", "--scale", "smoke", "--out", str(tmp_path)]) == 1
+
+    assert (
+        capsys.readouterr().err == f"{tmp_path / name} must be a folder, and something else is there. Move it away.\n"
+    )
+
+
+def test_what_a_worker_cannot_read_or_write_is_told_in_a_line(tmp_path, capsys, signals):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "smoke_digits_clean_standard_seed0").touch()
+
+    assert main(["run", "tableA2", "--scale", "smoke", "--jobs", "1", "--out", str(tmp_path)]) == 1
+
+    said = capsys.readouterr().err
+    assert "OSError: checkpoint_dir=" in said
+    assert 'File "' not in said
+
+
+@pytest.mark.parametrize("name", ["absent", "file", "x" * 300, "loop"])
+def test_a_data_home_that_is_no_folder_is_refused(tmp_path, name, capsys):
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
 
     with pytest.raises(SystemExit):
-        main(["report", str(tmp_path / "file")])
+        main(["run", "tableA2", "--data-home", str(tmp_path / name)])
 
-    assert "must be a folder" in capsys.readouterr().err
+    assert "--data-home: must be a folder that exists, got '" in capsys.readouterr().err
 
 
 def test_a_page_of_someone_else_is_noticed_before_anything_is_run(tmp_path, monkeypatch, capsys):
@@ -123,9 +186,13 @@ def test_a_scheduler_without_dask_is_refused(tmp_path, capsys):
     assert "--scheduler is for --backend dask" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["[]", '{"scale": "smoke"}', '{"cut'])
-def test_a_damaged_line_is_named(tmp_path, capsys, line):
+@pytest.mark.parametrize("line", ["[]", '{"scale": "smoke"}', '{"cut', "[" * 10**5])
+@pytest.mark.parametrize("command", [["report"], ["run", "tableA2", "--scale", "smoke", "--out"]])
+def test_a_damaged_line_is_named(tmp_path, capsys, signals, command, line):
     (tmp_path / "cells.jsonl").write_text(f"{line}\n{line}\n")
 
-    assert main(["report", str(tmp_path)]) == 1
-    assert "line 1 of" in capsys.readouterr().err
+    assert main([*command, str(tmp_path)]) == 1
+
+    said = capsys.readouterr().err
+    assert said.startswith(f"line 1 of {tmp_path / 'cells.jsonl'} is damaged")
+    assert said.count("\n") == 1

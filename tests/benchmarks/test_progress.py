@@ -42,6 +42,15 @@ def test_all_trainings_of_a_cell_count_as_its_progress(tmp_path, method):
     assert finished_share(tmp_path, cell, SMOKE.settings(cell)) == 1
 
 
+def test_files_that_are_no_checkpoints_do_not_count(tmp_path):
+    cell = Cell("smoke", "digits", "sym-20", "standard", 0)
+    train(cell, SMOKE.settings(cell), None, tmp_path)
+    for folder in [path for path in tmp_path.rglob("*") if path.is_dir()]:
+        (folder / "epoch-last.ckpt").touch()
+
+    assert finished_share(tmp_path, cell, SMOKE.settings(cell)) == 1
+
+
 @pytest.mark.parametrize("at_a_terminal", [True, False])
 def test_why_a_cell_failed_is_said_at_once(tmp_path, monkeypatch, capsys, at_a_terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: at_a_terminal, raising=False)

@@ -53,6 +53,16 @@ def test_imagenet_32_says_what_to_put_where_and_leaves_classes_out(tmp_path, mon
     assert np.unique(np.rint(images * 255)).tolist() == [1, 4]
 
 
+def test_damaged_files_of_imagenet_32_are_as_good_as_missing(tmp_path):
+    folder = tmp_path / "imagenet-32"
+    folder.mkdir()
+    for name in ["like_cifar10.txt", *(f"train_data_batch_{number}.npz" for number in range(1, 11))]:
+        (folder / name).write_bytes(b"\xff")
+
+    with pytest.raises(DataMissingError, match=r"What is there is damaged: "):
+        check_available("digits+imagenet-32", str(tmp_path))
+
+
 def test_real_data_can_be_loaded(shared_data, tmp_path):
     settings = {"train_rows": 300, "test_rows": 100, "whitening": False}
     cell = Cell("cpu", "mnist+cifar-10", "open-20", "ltec", 0)
@@ -178,6 +188,17 @@ def test_list_names_every_experiment_and_its_cost(capsys):
 def test_a_setting_that_no_training_knows_is_refused():
     with pytest.raises(SettingsError, match=r"unknown setting 'epohcs' in scales.toml; did you mean 'epochs'"):
         check_names({"settings": {"lr": 1}, "data": {"mnist": {"epohcs": 3}}}, known={"epochs", "lr"})
+
+
+@pytest.mark.parametrize("content", [b"[paper", b"\xff"])
+def test_scales_that_cannot_be_read_are_told_in_a_line(tmp_path, monkeypatch, capsys, content):
+    (tmp_path / "scales.toml").write_bytes(content)
+    monkeypatch.setattr("benchmarks.scales.FILE", tmp_path / "scales.toml")
+    load_scale.cache_clear()
+
+    assert main(["list"]) == 1
+
+    assert "scales.toml cannot be read: " in capsys.readouterr().err
 
 
 def test_an_unknown_scale_is_named():
