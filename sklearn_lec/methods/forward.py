@@ -29,6 +29,11 @@ class Forward(Method):
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
         The corruption matrix in use, true classes in rows.
 
+    Notes
+    -----
+    The loss of the given label is exact, however sure the network is of itself. The other labels count where the
+    criterion has `label_smoothing`; there a probability below 1e-38 (in float32) counts as 1e-38, without a gradient.
+
     References
     ----------
     G. Patrini et al., "Making deep neural networks robust to label noise: a loss correction approach", CVPR 2017.
@@ -70,11 +75,21 @@ class Forward(Method):
 
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
-        log_matrix = self.matrix.to(batch.outputs).log().clamp(min=-1e4)  # finite, for a label that no class ever gets
-        # Logarithms of probabilities are logits: their softmax is the probabilities again. Sums are taken among
-        # logarithms, where a network that is very sure of itself still has a gradient.
-        noisy = (batch.outputs.log_softmax(dim=-1).unsqueeze(dim=2) + log_matrix).logsumexp(dim=1)
+        outputs, labels = batch.outputs, batch.labels.unsqueeze(dim=1)
+        log_probabilities = outputs.log_softmax(dim=-1, dtype=torch.promote_types(outputs.dtype, torch.float32))
+        # Logarithms of probabilities are logits: their softmax is the probabilities again.
+        noisy = self._label_probabilities(log_probabilities.exp()).log()
+        # The given label is what is learned from: its sum is taken among logarithms, where a network that is very sure
+        # of itself still has a gradient. The matrix's are finite, for a label that no class ever gets.
+        log_column = self.matrix.to(noisy).T[batch.labels].log().clamp(min=-1e4)
+        of_label = (log_probabilities + log_column).logsumexp(dim=-1, keepdim=True)
+        noisy = noisy.scatter(1, labels, of_label)
         return criterion(noisy, batch.labels)
+
+    def _label_probabilities(self, probabilities: Tensor) -> Tensor:
+        """Return the probability of each label; none is smaller than the smallest normal number of its precision."""
+        with torch.autocast(probabilities.device.type, enabled=False):  # half precision would not sum up to 1
+            return (probabilities @ self.matrix.to(probabilities)).clamp(min=torch.finfo(probabilities.dtype).tiny)
 
     def reset(self, n_samples: int, **record) -> None:
         """Forget all samples, and the matrix that was estimated from the predictions for them."""
