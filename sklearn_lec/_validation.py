@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from torch.utils.data import Dataset, IterableDataset
 
 __all__ = [
+    "as_array",
     "check_classes",
     "check_corruption_matrix",
     "check_eps",
@@ -62,14 +63,14 @@ def check_inputs(estimator, X, *, reset: bool):
         check_consistent_length(*parts.values())
         return parts
     if isinstance(X, torch.Tensor):
-        _check_array(estimator, _as_array(X), reset=reset)
+        _check_array(estimator, as_array(X), reset=reset)
         return X.detach()
     return _check_array(estimator, X, reset=reset)
 
 
 def _check_part(part, name):
     if isinstance(part, torch.Tensor):
-        check_array(_as_array(part), ensure_2d=False, allow_nd=True, input_name=name)
+        check_array(as_array(part), ensure_2d=False, allow_nd=True, input_name=name)
         return part.detach()
     return _fits_float32(check_array(part, ensure_2d=False, allow_nd=True, input_name=name))
 
@@ -80,7 +81,8 @@ def _check_array(estimator, X, *, reset):
     return _fits_float32(validate_data(estimator, X, reset=reset))
 
 
-def _as_array(tensor):
+def as_array(tensor: torch.Tensor) -> np.ndarray:
+    """Return a tensor as an array, on the same memory where that is possible."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
@@ -113,9 +115,27 @@ def check_labels(y, *, n_samples: int | None = None) -> np.ndarray:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples}, y has {len(y)}."
         )
+    _check_no_label_is_missing(y)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y.astype(y.dtype.newbyteorder("="), copy=False)
+
+
+def _check_no_label_is_missing(y):
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "O":
+        missing = np.array([_is_missing(label) for label in y])
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN or None: {missing.sum()} of {len(y)} samples have no label, the first of them is "
+            f"sample {missing.argmax()} ({y[missing.argmax()]}). Leave them out of X and y, or give them a label."
+        )
+
+
+def _is_missing(label) -> bool:
+    """Return whether a label is None, NaN, or pandas' NA or NaT: it is not equal to itself, or that is not known."""
+    is_equal = label == label
+    return label is None or not isinstance(is_equal, (bool, np.bool_)) or not is_equal
 
 
 def check_sample_weight(sample_weight, *, n_samples: int) -> torch.Tensor:
