@@ -18,6 +18,7 @@ from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS, check_parameter
 from sklearn_lec.modules import NetworkEnsemble
 
 __all__ = [
+    "check_forward",
     "data_on_device",
     "fused_adam",
     "method_defaults",
@@ -96,8 +97,36 @@ def warn_of_unused_parameters(net) -> None:
             )
 
 
+def check_forward(module, X) -> None:
+    """Raise an error if X is a dict with parts that the network does not take.
+
+    Parameters
+    ----------
+    module : torch module class or instance, or another callable that makes one, of which nothing is known
+    X : the inputs, of any kind
+    """
+    is_module = isinstance(module, nn.Module) or (isinstance(module, type) and issubclass(module, nn.Module))
+    if not (isinstance(X, Mapping) and is_module):
+        return
+    parameters = inspect.signature(module.forward).parameters
+    unknown = [name for name in X if name not in parameters]
+    if unknown and not any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters.values()):
+        taken = ", ".join(name for name in parameters if name != "self")
+        raise TypeError(
+            f"X is a dict, whose parts are passed to the module's forward by name, but {_name(module)}.forward does "
+            f"not take {unknown[0]!r}; it takes {taken}. Pass a module with forward(self, {', '.join(map(str, X))}), "
+            "or a single array as X."
+        )
+
+
 def new_module(net, n_networks: int) -> nn.Module:
     """Return a new network, or an ensemble of as many as the method trains."""
+    is_method = isinstance(net.module, Method) or (isinstance(net.module, type) and issubclass(net.module, Method))
+    if is_method or not callable(net.module):
+        raise TypeError(
+            "module must be a torch module, its class, or a function that returns one, got "
+            f"{net.module!r}. A method is the argument method, as in LECClassifier(method='ltec')."
+        )
     if n_networks > 1 and isinstance(net.module, nn.Module):
         raise TypeError(
             f"method={net.method!r} trains {n_networks} networks that start from different weights, but module is "
@@ -115,7 +144,26 @@ def _new_network(net) -> nn.Module:
         accepted = inspect.signature(net.module).parameters
         known = {name: value for name, value in net.module_arguments_.items() if name in accepted}
         arguments = known | arguments
+        missing = [name for name, parameter in accepted.items() if _is_required(parameter) and name not in arguments]
+        if missing:
+            raise TypeError(
+                f"{_name(net.module)} needs the argument {missing[0]}, which this X does not tell. Set "
+                f"module__{missing[0]}=..."
+            )
     return net.initialized_instance(net.module, arguments)
+
+
+def _name(module) -> str:
+    """Return the name of a module class, or of the class of an instance."""
+    return getattr(module, "__name__", type(module).__name__)
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    """Return whether an argument has to be passed."""
+    return parameter.default is parameter.empty and parameter.kind not in (
+        parameter.VAR_POSITIONAL,
+        parameter.VAR_KEYWORD,
+    )
 
 
 def fused_adam(optimizer, parameters: list[nn.Parameter], arguments: dict) -> dict:
