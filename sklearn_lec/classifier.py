@@ -157,6 +157,9 @@ class LECClassifier(MethodNet):
     votes the selected samples go forward once more, and they alone go backward. "lsec" needs a network with dropout or
     noise. The record takes 8 bytes per sample, whatever `M`; "elr" takes 4 more for each class.
 
+    A sample with a value more than ten million times as large as those of all other samples would ruin what is learned
+    from them, in batch norm above all. It is not learned from, `clean_mask_` is False for it, and a warning names it.
+
     Adam and AdamW are run fused, unless ``optimizer__fused``, ``foreach``, ``capturable`` or ``differentiable`` is set.
 
     Class weights go through the criterion, ``criterion__weight=torch.tensor([1.0, 5.0])`` in the order of `classes_`.

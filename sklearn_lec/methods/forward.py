@@ -14,6 +14,10 @@ from sklearn_lec.methods.contract import Criterion, MethodContext, Selected
 __all__ = ["Forward", "estimate_corruption_matrix"]
 
 
+SMALLEST = 1e-30
+"""The smallest probability of a label other than the given one; its logarithm has to be finite."""
+
+
 class Forward(Method):
     """Learn from every sample, on ``-log((C^T p)[y])`` in place of ``-log p[y]``.
 
@@ -32,7 +36,7 @@ class Forward(Method):
     Notes
     -----
     The loss of the given label is exact, however sure the network is of itself. The other labels count where the
-    criterion has `label_smoothing`; there a probability below 1e-38 (in float32) counts as 1e-38, without a gradient.
+    criterion has `label_smoothing`; there a probability below 1e-30 counts as 1e-30, without a gradient.
 
     References
     ----------
@@ -75,21 +79,16 @@ class Forward(Method):
 
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
-        outputs, labels = batch.outputs, batch.labels.unsqueeze(dim=1)
-        log_probabilities = outputs.log_softmax(dim=-1, dtype=torch.promote_types(outputs.dtype, torch.float32))
+        outputs = batch.outputs
+        log_p = outputs.log_softmax(dim=-1, dtype=torch.promote_types(outputs.dtype, torch.float32))
+        matrix = self.matrix.to(log_p)
         # Logarithms of probabilities are logits: their softmax is the probabilities again.
-        noisy = self._label_probabilities(log_probabilities.exp()).log()
+        with torch.autocast(log_p.device.type, enabled=False):  # products in half precision would not sum up to 1
+            noisy = (log_p.exp() @ matrix.clamp(min=SMALLEST)).log()
         # The given label is what is learned from: its sum is taken among logarithms, where a network that is very sure
-        # of itself still has a gradient. The matrix's are finite, for a label that no class ever gets.
-        log_column = self.matrix.to(noisy).T[batch.labels].log().clamp(min=-1e4)
-        of_label = (log_probabilities + log_column).logsumexp(dim=-1, keepdim=True)
-        noisy = noisy.scatter(1, labels, of_label)
-        return criterion(noisy, batch.labels)
-
-    def _label_probabilities(self, probabilities: Tensor) -> Tensor:
-        """Return the probability of each label; none is smaller than the smallest normal number of its precision."""
-        with torch.autocast(probabilities.device.type, enabled=False):  # half precision would not sum up to 1
-            return (probabilities @ self.matrix.to(probabilities)).clamp(min=torch.finfo(probabilities.dtype).tiny)
+        # of itself still has a gradient. Those of the matrix are finite, for a label that no class ever gets.
+        of_label = (log_p + matrix.T[batch.labels].log().clamp(min=-1e4)).logsumexp(dim=-1, keepdim=True)
+        return criterion(noisy.scatter(1, batch.labels.unsqueeze(dim=1), of_label), batch.labels)
 
     def reset(self, n_samples: int, **record) -> None:
         """Forget all samples, and the matrix that was estimated from the predictions for them."""
