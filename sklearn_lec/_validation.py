@@ -15,6 +15,7 @@ from skorch.helper import SliceDataset
 from torch.utils.data import Dataset, IterableDataset
 
 __all__ = [
+    "as_array",
     "check_classes",
     "check_corruption_matrix",
     "check_eps",
@@ -63,14 +64,14 @@ def check_inputs(estimator, X, *, reset: bool):
         check_consistent_length(*parts.values())
         return parts
     if isinstance(X, torch.Tensor):
-        _check_array(estimator, _as_array(X, "X"), reset=reset)
+        _check_array(estimator, as_array(_strided(X, "X")), reset=reset)
         return X.detach()
     return _check_array(estimator, X, reset=reset)
 
 
 def _check_part(part, name):
     if isinstance(part, torch.Tensor):
-        check_array(_as_array(part, name), ensure_2d=False, allow_nd=True, input_name=name)
+        check_array(as_array(_strided(part, name)), ensure_2d=False, allow_nd=True, input_name=name)
         return part.detach()
     is_sparse = issparse(part)
     return _fits_float32(
@@ -84,12 +85,17 @@ def _check_array(estimator, X, *, reset):
     return _fits_float32(validate_data(estimator, X, reset=reset, accept_sparse="csr"))
 
 
-def _as_array(tensor, name):
+def _strided(tensor, name):
     if tensor.layout != torch.strided:
         raise TypeError(
             f"{name} is a sparse tensor ({tensor.layout}), which is not supported. Pass {name}.to_dense(), or a sparse "
             "matrix of scipy, which is made dense batch by batch."
         )
+    return tensor
+
+
+def as_array(tensor: torch.Tensor) -> np.ndarray:
+    """Return a tensor as an array, on the same memory where that is possible."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
@@ -124,9 +130,27 @@ def check_labels(y, *, n_samples: int | None = None) -> np.ndarray:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples}, y has {len(y)}."
         )
+    _check_no_label_is_missing(y)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y.astype(y.dtype.newbyteorder("="), copy=False)
+
+
+def _check_no_label_is_missing(y):
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "O":
+        missing = np.array([_is_missing(label) for label in y])
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN or None: {missing.sum()} of {len(y)} samples have no label, the first of them is "
+            f"sample {missing.argmax()} ({y[missing.argmax()]}). Leave them out of X and y, or give them a label."
+        )
+
+
+def _is_missing(label) -> bool:
+    """Return whether a label is None, NaN, or pandas' NA or NaT: it is not equal to itself, or that is not known."""
+    is_equal = label == label
+    return label is None or not isinstance(is_equal, (bool, np.bool_)) or not is_equal
 
 
 def check_sample_weight(sample_weight, *, n_samples: int) -> torch.Tensor:

@@ -7,6 +7,7 @@ from torch import nn
 
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
 from sklearn_lec._training.criterion import check_criterion
+from sklearn_lec._training.names import check_names
 from sklearn_lec._training.net import MethodNet
 from sklearn_lec._validation import check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
@@ -97,6 +98,7 @@ class LECClassifier(MethodNet):
     optimizer : torch optimizer class, default=torch.optim.Adam
     lr : float, default=0.001
     max_epochs : int, default=200
+        At least 1; ``initialize`` builds the network without training it.
     batch_size : int, default=128
         Samples are drawn at random, unless ``iterator_train__shuffle=False`` or a sampler is set.
     train_split : callable or None, default=None
@@ -155,6 +157,9 @@ class LECClassifier(MethodNet):
     passes to select and then one forward and backward pass per selected sample; "forward" trains twice. With separate
     votes the selected samples go forward once more, and they alone go backward. "lsec" needs a network with dropout or
     noise. The record takes 8 bytes per sample, whatever `M`; "elr" takes 4 more for each class.
+
+    A sample with a value more than ten million times as large as those of all other samples would ruin what is learned
+    from them, in batch norm above all. It is not learned from, `clean_mask_` is False for it, and a warning names it.
 
     Adam and AdamW are run fused, unless ``optimizer__fused``, ``foreach``, ``capturable`` or ``differentiable`` is set.
 
@@ -285,6 +290,7 @@ class LECClassifier(MethodNet):
                 f"method={method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
                 f"{', '.join(f'method__{name}' for name in of_method)}."
             )
+        check_names(self, params)
         super().set_params(**params)
         if of_method:
             method.set_params(**of_method)

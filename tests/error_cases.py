@@ -17,7 +17,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay
 from sklearn_lec.datasets import fetch_cifar10, fetch_mnist
-from sklearn_lec.methods import ELR
+from sklearn_lec.methods import ELR, LTEC
 from sklearn_lec.metrics import label_precision_score
 from sklearn_lec.modules import Conv9, ResNet20
 from sklearn_lec.noise import (
@@ -61,6 +61,11 @@ class OneOutput(TinyNet):
         return super().forward(x)[:, 0]
 
 
+class Embedding(nn.Embedding):
+    def __init__(self, n_words, num_classes):
+        super().__init__(n_words, num_classes)
+
+
 class LossPerOutput(nn.Module):
     reduction = "mean"
 
@@ -86,6 +91,17 @@ def with_value(value):
     changed = X.copy()
     changed[3, 2] = value
     return changed
+
+
+def with_label(label):
+    labels = np.array(["a", "b", "c"] * 10, dtype=object)
+    labels[3] = label
+    return labels
+
+
+def in_inference_mode():
+    with torch.inference_mode():
+        fit()()
 
 
 def fit(X=X, y=Y, *, sample_weight=None, **parameters):
@@ -140,6 +156,24 @@ CASES = {
              "corruption_matrix is for 2 classes, but y has 3"),
         Case("lid_layer that does not exist", fit(method="d2l", lid_layer="top"), "ValueError",
              "lid_layer='top' is not a layer of the module"),
+        Case("max_epochs=-1", fit(max_epochs=-1), "ValueError", "max_epochs must be at least 1, got -1"),
+        Case("max_epochs=0", fit(max_epochs=0), "ValueError",
+             "max_epochs must be at least 1, got 0. To build the network alone, call initialize()."),
+        Case("max_epochs=2.5", fit(max_epochs=2.5), "TypeError",
+             "max_epochs must be a whole number of epochs, got 2.5"),
+        Case('max_epochs="3"', fit(max_epochs="3"), "TypeError",
+             "max_epochs must be a whole number of epochs, got '3'"),
+        Case("epsilon=0.2", fit(epsilon=0.2), "ValueError", "Invalid parameter 'epsilon' for estimator LECClassifier; "
+             "did you mean 'eps'?"),
+        Case("epochs=3", fit(epochs=3), "ValueError", "did you mean 'max_epochs'?"),
+        Case("learning_rate=0.1", fit(learning_rate=0.1), "ValueError", "did you mean 'lr'?"),
+        Case("optimiser=SGD", fit(optimiser=torch.optim.SGD), "ValueError", "did you mean 'optimizer'?"),
+        Case("weight_decay=0.1", fit(weight_decay=0.1), "ValueError", "did you mean 'optimizer__weight_decay'?"),
+        Case("an argument like no other", fit(abc=1), "ValueError",
+             "Invalid parameter 'abc' for estimator LECClassifier; Valid parameters are those of LECClassifier and of"),
+        Case("set_params(n_epochs=3)", lambda: LECClassifier().set_params(n_epochs=3), "ValueError",
+             "did you mean 'max_epochs'?"),
+        Case("method__M=3", fit(method__M=3), "ValueError", "Write method=LTEC(M=...)"),
         Case('random_state="x"', fit(random_state="x"), "ValueError", "'x' cannot be used to seed"),
         Case('separate_vote=True, method="co-teaching"', fit(separate_vote=True, method="co-teaching"), "ValueError",
              "selects other samples for each. Use separate_vote='auto' or False."),
@@ -166,6 +200,11 @@ CASES = {
              "it must return logits of shape (16, 3). Set module__num_classes=3"),
         Case("images of shape (32, 32, 5), ResNet20", fit(X=np.zeros((30, 32, 32, 5)), module=ResNet20), "ValueError",
              "Set module__in_channels=32 or module__in_channels=5"),
+        Case('module="ltec"', fit(module="ltec"), "TypeError",
+             "got 'ltec'. A method is the argument method, as in LECClassifier(method='ltec')."),
+        Case("module=LTEC", fit(module=LTEC), "TypeError", "A method is the argument method"),
+        Case("module with an argument that is not set", fit(module=Embedding), "TypeError",
+             "Embedding needs n_words, which this X does not tell. Set module__n_words=..."),
         Case("module instance, several networks", fit(module=TinyNet(4, 3), method="lnec"), "TypeError",
              "Pass what makes a new one"),
         Case("criterion that only gives means", fit(criterion=MeanOnly), "TypeError",
@@ -178,6 +217,8 @@ CASES = {
              "returned shape (2, 3) for 2 samples"),
     ],
     "X": [
+        Case("fit within torch.inference_mode()", in_inference_mode, "RuntimeError",
+             "Call fit outside of that block; predict may stay in it."),
         Case("X and y of different length", fit(y=Y[:20]), "ValueError", "X has 30, y has 20"),
         Case("empty X", fit(X=X[:0], y=Y[:0]), "ValueError", "0 sample(s)"),
         Case("empty Dataset", fit(X=TensorDataset(torch.ones(0, 4), torch.ones(0)), y=None), "ValueError",
@@ -185,6 +226,10 @@ CASES = {
         Case("empty dict", fit(X={}), "ValueError", "X is an empty dict"),
         Case("dict with parts of different length", fit(X={"a": X, "b": X[:5]}), "ValueError",
              "inconsistent numbers of"),
+        Case("dict, module that takes other names", fit(X={"a": X, "b": X}), "TypeError",
+             "MLP.forward does not take 'a'; it takes x. Pass a module with forward(self, a, b)"),
+        Case("dict, module whose size depends on X", fit(X={"x": X}), "TypeError",
+             "MLP needs in_features, which this X does not tell. Set module__in_features=..."),
         Case("NaN in X", fit(X=with_value(np.nan)), "ValueError", "contains NaN"),
         Case("NaN in a dict", fit(X={"x": with_value(np.nan)}), "ValueError", "contains NaN"),
         Case("NaN in a tensor", fit(X=torch.from_numpy(with_value(np.nan))), "ValueError", "contains NaN"),
@@ -215,7 +260,13 @@ CASES = {
         Case("y=None", fit(y=None), "ValueError", "the target y is None"),
         Case("one class only", fit(y=np.zeros(30)), "ValueError", "y holds one class only"),
         Case("numbers as y", fit(y=np.linspace(0, 1, 30)), "ValueError", "Unknown label type"),
-        Case("NaN in y", fit(y=np.where(Y, Y, np.nan)), "ValueError", "y contains NaN"),
+        Case("NaN in y", fit(y=np.where(Y, Y, np.nan)), "ValueError",
+             "Input y contains NaN or None: 10 of 30 samples have no label, the first of them is sample 0 (nan)"),
+        Case("None in y", fit(y=with_label(None)), "ValueError", "the first of them is sample 3 (None)"),
+        Case("NaN among words in y", fit(y=with_label(np.nan)), "ValueError", "the first of them is sample 3 (nan)"),
+        Case("pandas.NA in y", fit(y=with_label(pd.NA)), "ValueError", "the first of them is sample 3 (<NA>)"),
+        Case("pandas.NA in a series", fit(y=pd.Series(with_label(pd.NA), dtype="string")), "ValueError",
+             "Leave them out of X and y, or give them a label."),
         Case("2-D y", fit(y=np.stack([Y, Y], axis=1)), "ValueError", "y should be a 1d array"),
         Case("sample_weight of another length", fit(sample_weight=np.ones(5)), "ValueError",
              "sample_weight.shape == (5,), expected (30,): one weight per sample of X"),
@@ -304,8 +355,12 @@ TAIL = """
 Some problems show only while training. Each of these gives one warning in a training:
 
 - The loss of some samples is NaN or infinite. The warning names them. They are not learned from.
+- A value in a sample is more than ten million times as large as those of all other samples. The warning names the
+  sample. It is not learned from.
 - No sample was selected in an epoch.
-- No sample of a class was selected in an epoch. The warning names the class.
+- No sample of some classes was selected in an epoch. The warning names them; if others follow, a second one at the end
+  of the training names those of the last epoch.
+- The passes of `lsec` all have the same outputs, because nothing in the network is random.
 
 An error in a `Dataset` of your own stays as it is. A note in it names the sample.
 

@@ -16,7 +16,7 @@ from tests.helpers import TinyNet
 @pytest.mark.parametrize("case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.given)
 @pytest.mark.filterwarnings("ignore")
 def test_bad_input_gets_the_error_of_the_page(case):
-    with pytest.raises((ValueError, TypeError, OSError, AttributeError)) as caught:
+    with pytest.raises((ValueError, TypeError, OSError, AttributeError, RuntimeError)) as caught:
         case.call()
 
     assert type(caught.value).__name__ == case.error
@@ -36,7 +36,7 @@ def test_bad_input_is_refused_before_any_weight_is_changed(case, monkeypatch):
 
     monkeypatch.setattr(torch.optim.Adam, "step", step)
 
-    with pytest.raises((ValueError, TypeError, OSError)):
+    with pytest.raises((ValueError, TypeError, OSError, RuntimeError)):
         case.call()
 
 

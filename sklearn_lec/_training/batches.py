@@ -33,10 +33,10 @@ __all__ = [
     "IndexedDataset",
     "IndexedLoader",
     "arrays_in_memory",
-    "finite_samples",
     "indexed_loader",
     "reference_parameter",
     "sample_numbers",
+    "sample_numbers_of",
     "take",
     "to_like",
     "without_subsets",
@@ -265,30 +265,6 @@ def to_like(data, like: Tensor):
     return match(data)
 
 
-def finite_samples(losses: Tensor, X) -> Tensor:
-    """Return the samples that can be learned from when some losses are NaN or infinite.
-
-    Parameters
-    ----------
-    losses : Tensor of shape (n_voters, n_samples)
-    X : Tensor, or a dict, list or tuple of them
-        The inputs. Batch norm spreads the NaN of one sample over its whole batch; if no loss is finite, the inputs
-        tell which sample it came from.
-
-    Returns
-    -------
-    finite : bool Tensor of shape (n_samples,)
-    """
-    finite = losses.isfinite().all(dim=0)
-    if finite.any():
-        return finite
-    parts = list(X.values()) if isinstance(X, Mapping) else X if isinstance(X, (list, tuple)) else [X]
-    inputs = [
-        torch.as_tensor(part, device=losses.device).reshape(len(part), -1).isfinite().all(dim=1) for part in parts
-    ]
-    return torch.stack(inputs).all(dim=0)
-
-
 def sample_numbers(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None:
     """Return the numbers that the samples of `dataset` have in `whole`.
 
@@ -309,6 +285,18 @@ def sample_numbers(dataset: Dataset, whole: Dataset | None) -> np.ndarray | None
         numbers = np.asarray(dataset.indices)[numbers]
         dataset = dataset.dataset
     return numbers
+
+
+def sample_numbers_of(batch) -> Tensor:
+    """Return the sample numbers that a batch carries, or raise an error that says where they come from."""
+    samples = getattr(batch, "samples", None)
+    if samples is None:
+        raise TypeError(
+            f"a batch of the training, a {type(batch).__name__}, has no sample numbers, so that it is not known which "
+            "samples it holds. Batches must be passed on as super().get_iterator(dataset, training=True) yields them, "
+            "and the data set must be that of the training; a transformation belongs in the Dataset passed to fit."
+        )
+    return samples
 
 
 def without_subsets(dataset: Dataset) -> tuple[Dataset, np.ndarray | None]:

@@ -19,6 +19,7 @@ from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS, check_parameter
 from sklearn_lec.modules import NetworkEnsemble
 
 __all__ = [
+    "check_forward",
     "data_on_device",
     "fused_adam",
     "method_defaults",
@@ -97,8 +98,36 @@ def warn_of_unused_parameters(net) -> None:
             )
 
 
+def check_forward(module, X) -> None:
+    """Raise an error if X is a dict with parts that the network does not take.
+
+    Parameters
+    ----------
+    module : torch module class or instance, or another callable that makes one, of which nothing is known
+    X : the inputs, of any kind
+    """
+    is_module = isinstance(module, nn.Module) or (isinstance(module, type) and issubclass(module, nn.Module))
+    if not (isinstance(X, Mapping) and is_module):
+        return
+    parameters = inspect.signature(module.forward).parameters
+    unknown = [name for name in X if name not in parameters]
+    if unknown and not any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters.values()):
+        taken = ", ".join(name for name in parameters if name != "self")
+        raise TypeError(
+            f"X is a dict, whose parts are passed to the module's forward by name, but {_name(module)}.forward does "
+            f"not take {unknown[0]!r}; it takes {taken}. Pass a module with forward(self, {', '.join(map(str, X))}), "
+            "or a single array as X."
+        )
+
+
 def new_module(net, n_networks: int) -> nn.Module:
     """Return a new network, or an ensemble of as many as the method trains."""
+    is_method = isinstance(net.module, Method) or (isinstance(net.module, type) and issubclass(net.module, Method))
+    if is_method or not callable(net.module):
+        raise TypeError(
+            "module must be a torch module, its class, or a function that returns one, got "
+            f"{net.module!r}. A method is the argument method, as in LECClassifier(method='ltec')."
+        )
     if n_networks > 1 and isinstance(net.module, nn.Module):
         raise TypeError(
             f"method={net.method!r} trains {n_networks} networks that start from different weights, but module is "
@@ -114,10 +143,10 @@ def _new_network(net) -> nn.Module:
     arguments = net.get_params_for("module")
     if not isinstance(net.module, nn.Module):
         left_open = _accepted(net.module, arguments) - arguments.keys()
-        if "classes_inferred_" in vars(net):
+        has_seen_data = "classes_inferred_" in vars(net)
+        if has_seen_data:
             arguments |= module_arguments(left_open, net.sample_shape_, len(net.classes_inferred_))
-        else:
-            _check_without_data(net.module, left_open)
+        _check_arguments(net.module, arguments, has_seen_data=has_seen_data)
     return net.initialized_instance(net.module, arguments)
 
 
@@ -132,19 +161,30 @@ def _accepted(module, given: dict) -> set[str]:
     return names | {"num_classes"} if is_of_torchvision and "kwargs" in names and not is_pretrained else names
 
 
-def _check_without_data(module, left_open: Container[str]) -> None:
-    """Raise an error if a network that is built before there is data lacks an argument that the data would tell."""
-    told_by_data = module_arguments(("in_features", "in_channels", "num_classes"), (1, 1, 1), 1)
+def _check_arguments(module, arguments: dict, *, has_seen_data: bool) -> None:
+    """Raise an error if a network cannot be built because an argument is missing."""
     parameters = inspect.signature(module).parameters.items()
-    required = [name for name, parameter in parameters if parameter.default is parameter.empty]
-    missing = [name for name in required if name in told_by_data and name in left_open]
+    missing = [name for name, parameter in parameters if _is_required(parameter) and name not in arguments]
     if missing:
-        name = getattr(module, "__name__", "module")
+        why = "this X does not tell" if has_seen_data else "fit may find in X and y, but there is no data yet"
+        hint = "" if has_seen_data else " For saved parameters, load_params with f_params and f_method needs no more."
         raise TypeError(
-            f"{name} cannot be built before there is data: it needs {' and '.join(missing)}, which fit finds in X "
-            f"and y. Set {', '.join(f'module__{argument}=...' for argument in missing)}; for saved parameters, "
-            "load_params with f_params and f_method needs no initialize."
+            f"{_name(module)} needs {' and '.join(missing)}, which {why}. Set "
+            f"{', '.join(f'module__{name}=...' for name in missing)}.{hint}"
         )
+
+
+def _name(module) -> str:
+    """Return the name of a module class, or of the class of an instance."""
+    return getattr(module, "__name__", type(module).__name__)
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    """Return whether an argument has to be passed."""
+    return parameter.default is parameter.empty and parameter.kind not in (
+        parameter.VAR_POSITIONAL,
+        parameter.VAR_KEYWORD,
+    )
 
 
 def fused_adam(optimizer, parameters: list[nn.Parameter], arguments: dict) -> dict:

@@ -3,6 +3,7 @@
 import copy
 import warnings
 
+import numpy as np
 import torch
 from sklearn.base import clone
 from skorch.dataset import unpack_data
@@ -82,7 +83,8 @@ class NetContext:
         """Train a copy of the net with another method, and return its probabilities for all samples.
 
         Its random numbers go on with those of the training under way. Of the user's callbacks only those run that
-        change the updates; a checkpoint of this network would be taken for one of the network to come.
+        change the updates; a checkpoint of this network would be taken for one of the network to come. Samples that are
+        left out of the training for their huge values have probabilities of NaN.
         """
         net, run = self.net, self.run
         callbacks = net.callbacks
@@ -99,7 +101,9 @@ class NetContext:
             other.fit(run.X, run.y, sample_weight=run.sample_weight, **run.fit_params)
             if len(other.history) < other.max_epochs:
                 raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
-            return other.predict_proba(run.X)
+            probabilities = other.predict_proba(run.X)
+        probabilities[run.huge.known] = np.nan
+        return probabilities
 
     def record(self, name, value):
         """Write a value into the history of the epoch."""

@@ -11,9 +11,10 @@ from skorch.helper import SliceDataset
 from torch.utils.data import DataLoader, Dataset
 
 from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
-from sklearn_lec._training.build import fused_adam, new_method, new_module, sample_shape
+from sklearn_lec._training.build import check_forward, fused_adam, new_method, new_module, sample_shape
 from sklearn_lec._training.device import AutoDeviceMixin
 from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
+from sklearn_lec._training.names import check_names
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
 from sklearn_lec._training.saved import describe_data, description_in, file_of_method, take_description
@@ -70,6 +71,10 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             self.module_ = new_module(self, self.method_.n_networks)
         return self
 
+    def _validate_params(self):
+        check_names(self, sorted(self._params_to_validate))
+        return super()._validate_params()
+
     def get_all_learnable_params(self):
         """Yield names and parameters; those of an ensemble have the names that they have in their own network."""
         in_ensemble = self.method_.n_networks > 1
@@ -117,7 +122,13 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
 
     def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
         """Check X and y, note the features, and return X, y and the classes."""
+        if torch.is_inference_mode_enabled():
+            raise RuntimeError(
+                "a network cannot be trained within torch.inference_mode(), where torch records nothing for gradients. "
+                "Call fit outside of that block; predict may stay in it."
+            )
         X = check_inputs(self, X, reset=from_scratch)
+        check_forward(self.module, X)
         n_samples = len(X) if isinstance(X, Dataset) else get_len(X)
         if y is None and not isinstance(X, Dataset):
             raise ValueError(

@@ -1,5 +1,6 @@
 """TrainingRun: all that lives for one call of ``fit`` or ``partial_fit``."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,12 +13,14 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset
 
 from sklearn_lec._selection import on_host
+from sklearn_lec._training.bad_samples import HugeSamples
 from sklearn_lec._training.batches import (
     IndexedBatch,
     IndexedLoader,
     indexed_loader,
     reference_parameter,
     sample_numbers,
+    sample_numbers_of,
     take,
 )
 from sklearn_lec._training.build import data_on_device
@@ -82,6 +85,8 @@ class TrainingRun:
     last_epoch : int
         The number of the epoch with which the run will end.
     checkpoints : Checkpoints or None
+    huge : HugeSamples
+        Left out of the training.
     separate_vote : bool
         Whether the votes after the warm-up have a pass of their own.
     batch : _BatchUnderWay or None
@@ -99,6 +104,7 @@ class TrainingRun:
         self.dataset_train: Dataset | None = None
         self.last_epoch = 0
         self.separate_vote = False
+        self.huge = HugeSamples(self.dataset)
         self.batch: _BatchUnderWay | None = None
         self.reference: Tensor | None = None
         self.checkpoints = None
@@ -149,6 +155,7 @@ class TrainingRun:
         self.dataset_train = dataset_train
         self.numbers = torch.from_numpy(numbers)
         self._recognize_samples()
+        self._warnings.of_huge_values(self.huge.among(self.numbers))
         self.method.before_training(NetContext(self.net, self))
         if self.checkpoints is not None:
             self.checkpoints.after_split()
@@ -197,12 +204,12 @@ class TrainingRun:
         arrays = None if numbers is None else self._arrays
         return indexed_loader(dataset, loader_class, numbers=numbers, arrays=arrays, **arguments)
 
-    def each_sample_once(self, dataset: Dataset, **changes) -> IndexedLoader:
-        """Return an iterator that prepares samples as in training, but shows each exactly once, in order."""
+    def each_sample_once(self, dataset: Dataset, **changes) -> Iterable[IndexedBatch]:
+        """Return batches that are prepared as in training, but show each sample exactly once, in order."""
         arguments = {"batch_size": self.net.batch_size} | self.net.get_params_for("iterator_train")
         for name in ("shuffle", "sampler", "batch_sampler", "drop_last"):
             arguments.pop(name, None)
-        return self.loader(dataset, self.net.iterator_train, arguments | changes)
+        return self.huge.left_out_of(self.loader(dataset, self.net.iterator_train, arguments | changes))
 
     # --- an epoch -------------------------------------------------------------------------------------------------
 
@@ -241,15 +248,20 @@ class TrainingRun:
             iterator = self._over_selected_samples(iterator)
         is_separate = self.separate_vote and method.is_past_warmup and self._loss.votes_in_batches
         train = self._train_with_separate_vote if is_separate else self._train
-        return iterator, lambda batch, **fit_params: train(batch, step_fn, fit_params)
+        return self.huge.left_out_of(iterator), lambda batch, **fit_params: train(batch, step_fn, fit_params)
 
     def end_epoch(self) -> None:
         """End an epoch: count what was selected, and warn where that is too little."""
         net, method = self.net, self.method
         self.reference = None
+        self._warnings.of_huge_values(self.huge.among(self.numbers))
         n_selected = method.end_epoch()
         net.history.record("n_selected", n_selected)
-        self._warnings.of_lost_classes(method, codes=self.codes, classes=self.label_codes.classes)
+        self._warnings.of_lost_classes(
+            method, codes=self.codes, classes=self.label_codes.classes, is_last=method.epoch == self.last_epoch
+        )
+        if self._loss.passes_differ is False:
+            self._warnings.of_equal_passes(method)
         method.after_epoch(NetContext(net, self))
         if n_selected == 0:
             self._warnings.of_nothing_selected(epoch=method.epoch)
@@ -295,7 +307,7 @@ class TrainingRun:
 
     def _train(self, batch, step_fn, fit_params: dict, *, selection: Selection | None = None) -> dict:
         """Run the training step on a batch; report the mean loss over the networks, and what was selected of it."""
-        samples = _sample_numbers_of(batch)
+        samples = sample_numbers_of(batch)
         if selection is None and self._selected_in_epoch is not None:
             selection = Selection(self._selected_in_epoch[samples.to(self._selected_in_epoch.device)])
         self.batch = _BatchUnderWay(unpack_data(batch)[0], samples, selection)
@@ -313,7 +325,7 @@ class TrainingRun:
         """Vote in a pass without gradients, and run the training step on the selected samples alone."""
         X, y = unpack_data(batch)
         self.net.module_.train()
-        mask, memory, outputs = self._loss.select(X, self.label_codes(y, known=True), _sample_numbers_of(batch))
+        mask, memory, outputs = self._loss.select(X, self.label_codes(y, known=True), sample_numbers_of(batch))
         positions = mask.nonzero().flatten()
         if len(positions) == 0:
             # The step is run all the same, for what users count in it; it must leave no trace.
@@ -367,18 +379,6 @@ class TrainingRun:
             )
         self.method.record.add(samples.to(self.method.record.current.device), None)
         return Step(loss)
-
-
-def _sample_numbers_of(batch) -> Tensor:
-    """Return the sample numbers that a batch carries, or raise an error that says where they come from."""
-    samples = getattr(batch, "samples", None)
-    if samples is None:
-        raise TypeError(
-            f"a batch of the training, a {type(batch).__name__}, has no sample numbers, so that it is not known which "
-            "samples it holds. Batches must be passed on as super().get_iterator(dataset, training=True) yields them, "
-            "and the data set must be that of the training; a transformation belongs in the Dataset passed to fit."
-        )
-    return samples
 
 
 def _refuse_several_processes(net) -> None:

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sklearn_lec._selection import unanimous
-from sklearn_lec._training.batches import finite_samples, take
+from sklearn_lec._training.bad_samples import finite_samples
+from sklearn_lec._training.batches import take
 from sklearn_lec._training.criterion import WeightedCriterion
 from sklearn_lec._training.torch_utils import (
     batchnorm_statistics,
@@ -68,6 +69,12 @@ class FilteredLoss:
     warn_of_bad_samples : callable, default=None
         Called with the numbers of samples whose loss is NaN or infinite.
 
+    Attributes
+    ----------
+    passes_differ : bool or None
+        Whether several passes over the same samples had different outputs, in one batch at least; None if there was one
+        pass only.
+
     Examples
     --------
     >>> from sklearn_lec.methods import SelfTraining
@@ -102,6 +109,7 @@ class FilteredLoss:
         # skorch takes the outputs for probabilities where the criterion is NLLLoss.
         self.nonlinearity = nn.Identity() if isinstance(criterion, nn.NLLLoss) else softmax
         self.warn_of_bad_samples = warn_of_bad_samples or (lambda samples: None)
+        self.passes_differ: bool | None = None
 
     @property
     def votes_in_batches(self) -> bool:
@@ -254,6 +262,8 @@ class FilteredLoss:
             # which this batch, wrong labels and all, has contributed once already.
             with untracked_batchnorm(self.module):
                 passes = [per_network(self.forward(X), self.method) for _ in range(n_more)]
+            # A difference is looked for until one is found: in the first batch, if anything in the network is random.
+            self.passes_differ = self.passes_differ or not torch.equal(outputs[0], passes[0][0])
             outputs = (*outputs, *(output for outputs_of_pass in passes for output in outputs_of_pass))
         losses = partial(self.sample_losses, outputs, labels)
         return Batch(outputs, labels, samples, losses=losses, nonlinearity=self.nonlinearity)

@@ -16,18 +16,30 @@ class RunWarnings:
 
     def __init__(self):
         self._given = set()
+        self._lost_classes = set()  # those that there was a warning of
+
+    def of_huge_values(self, samples: Tensor) -> None:
+        """Warn of samples that are left out for a value that is huge beside those of all others, if there are any."""
+        if len(samples):
+            self._once(
+                "huge",
+                f"sample(s) {_listed(samples)} of X hold a value more than ten million times as large as any of the "
+                "other samples. float32 cannot hold both, and such samples are not learned from. Correct or remove "
+                "them, or scale X.",
+            )
 
     def of_bad_samples(self, samples: Tensor, *, epoch: int) -> None:
         """Warn of samples whose loss is NaN or infinite."""
-        named = ", ".join(map(str, samples[:5].tolist())) + (", ..." if len(samples) > 5 else "")
         self._once(
             "loss",
-            f"the loss is NaN or infinite in epoch {epoch}, at sample(s) {named} of X. Such samples are not learned "
-            "from. Look for extreme values in them, scale X, or lower lr.",
+            f"the loss is NaN or infinite in epoch {epoch}, at sample(s) {_listed(samples)} of X. Such samples are not "
+            "learned from. Look for extreme values in them, scale X, or lower lr.",
         )
 
-    def of_lost_classes(self, method: Method, *, codes: Tensor, classes: np.ndarray) -> None:
+    def of_lost_classes(self, method: Method, *, codes: Tensor, classes: np.ndarray, is_last: bool) -> None:
         """Warn of classes of which no sample was selected in the epoch that has just ended.
+
+        Once when that happens first, and once more at the end of the training if it has happened to others since.
 
         Parameters
         ----------
@@ -35,6 +47,8 @@ class RunWarnings:
         codes : int64 Tensor of shape (n_samples,)
             The class number of every sample.
         classes : ndarray of shape (n_classes,)
+        is_last : bool
+            Whether this was the last epoch of the training.
         """
         record = method.record
         if not (method.selects_samples and method.is_past_warmup and record.last.any()):
@@ -42,12 +56,24 @@ class RunWarnings:
         codes = codes.to(record.last.device)
         in_training = codes[record.counts >= 0].bincount(minlength=len(classes)) > 0
         lost = in_training & (codes[record.last].bincount(minlength=len(classes)) == 0)
-        for label in classes[lost.cpu().numpy()].tolist():
-            self._once(
-                ("class lost", label),
-                f"no sample labelled {label!r} was selected in epoch {method.epoch}: the network is about to forget "
-                "that class. Lower eps or M, or raise T_w.",
+        labels = classes[lost.cpu().numpy()]
+        is_due = is_last or not self._lost_classes
+        if is_due and not self._lost_classes.issuperset(labels.tolist()):
+            self._lost_classes.update(labels.tolist())
+            other = "" if method.scope == "epoch" else ", or use method='ltec-full', which compares all samples at once"
+            warn_caller(
+                f"no sample labelled {_listed(labels)} was selected in epoch {method.epoch}: the network is about to "
+                f"forget {len(labels)} of {len(classes)} classes. Lower eps or M, raise T_w{other}."
             )
+
+    def of_equal_passes(self, method: Method) -> None:
+        """Warn of several passes that vote although nothing in them is random."""
+        self._once(
+            "equal passes",
+            f"the {method.n_passes} passes of {type(method).__name__} had equal outputs in all of epoch "
+            f"{method.epoch}: nothing in the network is random, so that they are one voter, and not several. Add "
+            "nn.Dropout or sklearn_lec.modules.GaussianNoise to the module, or use method='ltec'.",
+        )
 
     def of_nothing_selected(self, *, epoch: int) -> None:
         """Warn of an epoch in which nothing was learned."""
@@ -61,7 +87,12 @@ class RunWarnings:
         """Warn, unless there was a warning of this kind before."""
         if kind not in self._given:
             self._given.add(kind)
-            warnings.warn(message, stacklevel=3)
+            warn_caller(message)
+
+
+def _listed(items) -> str:
+    """Return the first few of some sample numbers or labels, as text."""
+    return ", ".join(map(repr, items[:5].tolist())) + (", ..." if len(items) > 5 else "")
 
 
 def warn_caller(message: str) -> None:

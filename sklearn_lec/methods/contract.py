@@ -176,7 +176,10 @@ class MethodContext(Protocol):
         """Put back weights that `weights` returned."""
 
     def predictions_of(self, method) -> np.ndarray:
-        """Train another network of the same kind with `method`, and return its probabilities for all samples."""
+        """Train another network of the same kind with `method`, and return its probabilities for all samples.
+
+        NaN for a sample that no network can learn from.
+        """
 
     def record(self, name: str, value: float) -> None:
         """Write a value into the history of the epoch."""

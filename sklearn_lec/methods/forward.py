@@ -14,6 +14,10 @@ from sklearn_lec.methods.contract import Criterion, MethodContext, Selected
 __all__ = ["Forward", "estimate_corruption_matrix"]
 
 
+SMALLEST = 1e-30
+"""The smallest probability of a label other than the given one; its logarithm has to be finite."""
+
+
 class Forward(Method):
     """Learn from every sample, on ``-log((C^T p)[y])`` in place of ``-log p[y]``.
 
@@ -28,6 +32,11 @@ class Forward(Method):
     ----------
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
         The corruption matrix in use, true classes in rows.
+
+    Notes
+    -----
+    The loss of the given label is exact, however sure the network is of itself. The other labels count where the
+    criterion has `label_smoothing`; there a probability below 1e-30 counts as 1e-30, without a gradient.
 
     References
     ----------
@@ -70,11 +79,16 @@ class Forward(Method):
 
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
-        log_matrix = self.matrix.to(batch.outputs).log().clamp(min=-1e4)  # finite, for a label that no class ever gets
-        # Logarithms of probabilities are logits: their softmax is the probabilities again. Sums are taken among
-        # logarithms, where a network that is very sure of itself still has a gradient.
-        noisy = (batch.outputs.log_softmax(dim=-1).unsqueeze(dim=2) + log_matrix).logsumexp(dim=1)
-        return criterion(noisy, batch.labels)
+        outputs = batch.outputs
+        log_p = outputs.log_softmax(dim=-1, dtype=torch.promote_types(outputs.dtype, torch.float32))
+        matrix = self.matrix.to(log_p)
+        # Logarithms of probabilities are logits: their softmax is the probabilities again.
+        with torch.autocast(log_p.device.type, enabled=False):  # products in half precision would not sum up to 1
+            noisy = (log_p.exp() @ matrix.clamp(min=SMALLEST)).log()
+        # The given label is what is learned from: its sum is taken among logarithms, where a network that is very sure
+        # of itself still has a gradient. Those of the matrix are finite, for a label that no class ever gets.
+        of_label = (log_p + matrix.T[batch.labels].log().clamp(min=-1e4)).logsumexp(dim=-1, keepdim=True)
+        return criterion(noisy.scatter(1, batch.labels.unsqueeze(dim=1), of_label), batch.labels)
 
     def reset(self, n_samples: int, **record) -> None:
         """Forget all samples, and the matrix that was estimated from the predictions for them."""

@@ -89,4 +89,7 @@ CHECKS = {
     ),
     "W": partial(_check_epochs, name="W", at_least=2, meaning="It counts the epochs whose dimensionality is compared."),
     "percentile": _check_percentile,
+    "max_epochs": partial(
+        _check_epochs, name="max_epochs", at_least=1, meaning="To build the network alone, call initialize()."
+    ),
 }

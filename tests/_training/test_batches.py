@@ -7,7 +7,6 @@ from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
 
 from sklearn_lec._training.batches import (
     IndexedDataset,
-    finite_samples,
     indexed_loader,
     reference_parameter,
     sample_numbers,
@@ -91,12 +90,3 @@ def test_to_like_casts_floats_to_the_precision_of_the_module_and_leaves_integers
 
     assert (matched["a"].dtype, matched["b"].dtype) == (torch.float32, torch.int32)
     assert to_like(data, reference_parameter(nn.Linear(1, 1).double()))["a"].dtype == torch.float64
-
-
-def test_finite_samples_go_by_the_losses_and_if_none_is_finite_by_the_inputs():
-    nan = float("nan")
-    inputs = torch.tensor([[0.0, 1.0], [nan, 1.0], [0.0, 0.0]])
-
-    assert finite_samples(torch.tensor([[1.0, nan, 2.0], [nan, 1.0, 1.0]]), inputs).tolist() == [False, False, True]
-    assert finite_samples(torch.full((1, 3), nan), inputs).tolist() == [True, False, True]
-    assert finite_samples(torch.full((1, 3), nan), {"x": inputs, "z": torch.ones(3)}).tolist() == [True, False, True]

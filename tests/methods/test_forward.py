@@ -10,6 +10,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS, Selected
@@ -185,6 +187,61 @@ def test_a_network_that_is_sure_of_itself_still_learns_from_the_corrected_loss()
     method.loss(nn.CrossEntropyLoss(), Selected(outputs, torch.tensor([1]), torch.tensor([0]))).backward()
 
     assert outputs.grad.abs().max() > 0.5
+
+
+@pytest.mark.parametrize("scale", [1, 20, 200])
+@pytest.mark.parametrize(
+    "matrix",
+    [np.eye(3), [[0.7, 0.3, 0.0], [0.0, 1.0, 0.0], [0.5, 0.0, 0.5]], [[0.5, 0.5, 0.0]] * 3, np.full((3, 3), 1 / 3)],
+    ids=["identity", "zeros", "a label that no class gets", "uniform"],
+)
+def test_the_corrected_loss_and_its_gradient_are_exact_however_sure_the_network_is(matrix, scale):
+    method = METHODS["forward"]()
+    method.matrix = torch.as_tensor(np.asarray(matrix), dtype=torch.float32)
+    outputs = scale * torch.tensor([[a, b, c] for a in (-1.0, 0, 1) for b in (-1.0, 0, 1) for c in (-1.0, 0, 1)])
+    outputs, labels = outputs.repeat_interleave(3, dim=0).requires_grad_(), torch.arange(81) % 3
+    exact_outputs = outputs.detach().double().requires_grad_()
+
+    loss = method.loss(nn.CrossEntropyLoss(reduction="none"), Selected(outputs, labels, torch.arange(81)))
+    loss.sum().backward()
+
+    log_matrix = method.matrix.double().log().clamp(min=-1e4)
+    noisy = (exact_outputs.log_softmax(dim=1).unsqueeze(2) + log_matrix).logsumexp(dim=1)
+    exact = nn.functional.cross_entropy(noisy, labels, reduction="none")
+    exact.sum().backward()
+    assert torch.allclose(loss.double(), exact, rtol=1e-5, atol=1e-5)
+    assert torch.allclose(outputs.grad.double(), exact_outputs.grad, atol=1e-3)
+
+
+def test_the_corrected_loss_takes_no_memory_for_each_pair_of_classes_and_sample():
+    sizes = []
+
+    class Sizes(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **kwargs or {})
+            sizes.extend(tensor.numel() for tensor in tree_leaves(result) if isinstance(tensor, torch.Tensor))
+            return result
+
+    method = METHODS["forward"]()
+    method.matrix = torch.eye(50)
+    outputs = torch.randn(40, 50, requires_grad=True)
+
+    with Sizes():
+        method.loss(nn.CrossEntropyLoss(), Selected(outputs, torch.arange(40), torch.arange(40))).backward()
+
+    assert max(sizes) <= 50 * 50
+
+
+def test_half_precision_around_the_step_does_not_reach_the_corrected_loss():
+    method = METHODS["forward"]()
+    method.matrix = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+    batch = Selected(torch.randn(40, 3), torch.arange(40) % 3, torch.arange(40))
+    plain = method.loss(nn.CrossEntropyLoss(), batch)
+
+    with torch.autocast("cpu"):
+        within = method.loss(nn.CrossEntropyLoss(), batch)
+
+    assert torch.allclose(within, plain)
 
 
 def test_a_standard_network_that_predicts_nothing_is_an_error_that_says_so():

@@ -1,0 +1,198 @@
+"""Samples that cannot be learned from: which ones, and what a training makes of them."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from skorch.dataset import ValidSplit
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from sklearn_lec import LECClassifier
+from sklearn_lec._training.bad_samples import HugeSamples, finite_samples, huge_samples
+from sklearn_lec.methods import METHODS
+from tests.helpers import OnBatch, TinyConv, TinyNet, weights
+
+RNG = np.random.RandomState(0)
+IS_HUGE = "sample.s. 7 of X hold a value more than ten million times as large as any of the other samples"
+
+
+class Loading(Dataset):
+    """Yields samples one by one."""
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, index):
+        return torch.as_tensor(self.X[index]), int(self.y[index])
+
+
+@pytest.fixture
+def spoiled(table):
+    """A function that returns the table with a value of its own in sample 7."""
+
+    def spoil(value):
+        X, y = table
+        X = X.copy()
+        X[7, 2] = value
+        return X, y
+
+    return spoil
+
+
+def test_finite_samples_go_by_the_losses_and_if_none_is_finite_by_the_inputs():
+    nan = float("nan")
+    inputs = torch.tensor([[0.0, 1.0], [nan, 1.0], [0.0, 0.0]])
+
+    assert finite_samples(torch.tensor([[1.0, nan, 2.0], [nan, 1.0, 1.0]]), inputs).tolist() == [False, False, True]
+    assert finite_samples(torch.full((1, 3), nan), inputs).tolist() == [True, False, True]
+    assert finite_samples(torch.full((1, 3), nan), {"x": inputs, "z": torch.ones(3)}).tolist() == [True, False, True]
+
+
+def test_a_huge_input_is_blamed_if_no_loss_is_finite():
+    inputs = torch.tensor([[0.0, 1.0], [2.0, 1e38], [0.0, 0.0]])
+
+    assert finite_samples(torch.full((1, 3), float("nan")), inputs).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("value", [2e8, 1e20, 1e38, -1e38])
+@pytest.mark.parametrize(
+    "made", [np.asarray, torch.from_numpy, csr_matrix, lambda X: {"x": X, "z": X[:, :1]}, lambda X: X[:, None]]
+)
+def test_a_value_beside_which_float32_loses_all_others_is_huge(value, made):
+    X = RNG.normal(size=(200, 3)).astype(np.float32)
+    X[[7, 11], 0] = value
+
+    assert huge_samples(made(X), 200).nonzero()[0].tolist() == [7, 11]
+
+
+def test_values_that_are_not_huge_do_not_hide_those_that_are():
+    X = RNG.normal(size=(200, 3))
+    X[7], X[8], X[9], X[10] = 1e20, 1e30, np.nan, np.inf
+
+    assert huge_samples(X, 200).nonzero()[0].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        1e12 * RNG.normal(size=(500, 3)),
+        RNG.standard_cauchy((500, 30)),
+        np.exp(5 * RNG.normal(size=(500, 30))),
+        RNG.pareto(0.5, size=(500, 30)),
+        np.eye(500, 3),
+        1.6e9 * (RNG.rand(500, 1) < 0.3),
+        RNG.randint(0, 2**62, size=(500, 2)),
+        np.iinfo(np.uint8).max * np.eye(500, 3, dtype=np.uint8),
+        np.finfo(np.float16).max * np.eye(500, 3, dtype=np.float16),
+        np.full((1, 3), 1e38),
+        np.array([["a", "b"]] * 3),
+    ],
+    ids=[
+        "large",
+        "Cauchy",
+        "log-normal",
+        "Pareto",
+        "rare",
+        "times or 0",
+        "hashes",
+        "bytes",
+        "half",
+        "one sample",
+        "words",
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_large_features_and_heavy_tails_are_not_huge(X):
+    assert not huge_samples(X, len(X)).any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("separate_vote", [False, True])
+@pytest.mark.parametrize("value", [1e20, -1e38])
+@pytest.mark.filterwarnings("ignore:the 2 passes of LSEC")
+def test_a_huge_value_is_named_and_the_training_goes_on_as_if_the_sample_were_not_there(
+    spoiled, quick, method, separate_vote, value
+):
+    X, y = spoiled(value)
+    others = np.arange(90) != 7
+    is_separate = separate_vote and METHODS[method]().same_samples_for_all
+    settings = quick | {"method": method, "max_epochs": 6, "batch_size": 64, "separate_vote": is_separate}
+
+    with pytest.warns(UserWarning, match=IS_HUGE) as warned:
+        clf = LECClassifier(TinyConv, **settings).fit(X, y)
+
+    assert not any("NaN" in str(warning.message) for warning in warned)
+    assert not clf.clean_mask_[7]
+    assert clf.clean_mask_[others].sum() > 30
+    assert weights(clf).abs().max() < 5
+    buffers = torch.cat([buffer.flatten().float() for buffer in clf.module_.buffers()])
+    assert buffers.abs().max() < 100
+
+
+@pytest.mark.parametrize("made", [Loading, lambda X, y: TensorDataset(torch.from_numpy(X), torch.from_numpy(y))])
+@pytest.mark.parametrize("value", [1e20, 1e38])
+def test_a_huge_value_in_a_dataset_is_found_too(spoiled, quick, made, value):
+    clf = LECClassifier(TinyConv, **quick)
+
+    with pytest.warns(UserWarning, match=IS_HUGE) as warned:
+        clf.fit(made(*spoiled(value)), None)
+
+    assert len(warned) == 1
+    assert clf.module_.norm.running_var.max() < 100
+    assert not clf.clean_mask_[7]
+
+
+def test_loading_a_huge_value_trains_as_if_it_were_known_before(spoiled, quick):
+    X, y = spoiled(1e20)
+
+    with pytest.warns(UserWarning, match=IS_HUGE):
+        loaded = LECClassifier(TinyConv, **quick).fit(Loading(X, y), None)
+        known = LECClassifier(TinyConv, **quick).fit(X, y)
+
+    assert torch.equal(weights(loaded), weights(known))
+
+
+def test_a_huge_value_that_is_held_out_is_none_of_the_trainings_business(spoiled, quick, recwarn):
+    X, y = spoiled(1e20)
+    validation = ValidSplit([(np.delete(np.arange(90), [7, 8]), np.array([7, 8]))], stratified=False)
+
+    LECClassifier(TinyNet, train_split=validation, **quick).fit(X, y)
+
+    assert not [w for w in recwarn if "ten million" in str(w.message)]
+
+
+def test_the_number_of_a_huge_sample_is_that_in_the_data_set_that_was_passed(spoiled):
+    X, y = (torch.from_numpy(part) for part in spoiled(1e20))
+
+    huge = HugeSamples(Subset(TensorDataset(X, y), range(5, 90)))
+
+    assert huge.among(torch.arange(85)).tolist() == [2]
+
+
+def test_batches_without_a_huge_sample_are_passed_on_as_they_are(table, quick):
+    sizes, seen = [], []
+
+    LECClassifier(
+        TinyNet, callbacks=[OnBatch(lambda net, batch: sizes.append(len(batch[0])) or seen.extend(batch.samples))],
+        **quick | {"max_epochs": 1, "T_w": 0},
+    ).fit(Loading(*table), None)  # fmt: skip
+
+    assert sizes == [16] * 5 + [10]
+    assert sorted(map(int, seen)) == list(range(90))
+
+
+def test_forwards_matrix_is_not_read_from_a_huge_sample(spoiled, quick):
+    X, y = spoiled(1e20)
+    seen = []
+
+    with pytest.MonkeyPatch.context() as patch, pytest.warns(UserWarning, match=IS_HUGE):
+        patch.setattr(
+            "sklearn_lec.methods.forward.estimate_corruption_matrix",
+            lambda probabilities, percentile: seen.append(probabilities) or np.eye(3),
+        )
+        LECClassifier(TinyNet, method="forward", **quick).fit(X, y)
+
+    assert np.isnan(seen[0]).any(axis=1).nonzero()[0].tolist() == [7]
