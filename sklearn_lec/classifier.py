@@ -1,12 +1,11 @@
 """LECClassifier: a skorch classifier that learns from the samples whose labels an ensemble agrees on."""
 
-import numpy as np
 import torch
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
-from sklearn_lec._training.criterion import check_criterion
+from sklearn_lec._training.labels import known_classes
 from sklearn_lec._training.net import MethodNet
 from sklearn_lec._validation import check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
@@ -66,7 +65,7 @@ class LECClassifier(MethodNet):
         as `LRScheduler`, take part in the first training.
     corruption_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         For "forward": the probability of each label (column) given the true class (row), if it is known; classes in
-        ascending order.
+        the order of `classes_`.
     W : int, default=12
         For "d2l": epochs with which the dimensionality of the current one is compared. Before the last of them
         there is no turning point.
@@ -103,6 +102,9 @@ class LECClassifier(MethodNet):
         None trains on every sample. ``skorch.dataset.ValidSplit(5)`` holds samples out for validation.
     device : str or torch.device, default="auto"
         "auto" takes CUDA if there is one, else MPS, else the CPU.
+    classes : array-like of shape (n_classes,) or None, default=None
+        All labels that may occur, in the order that the outputs of the network have. None takes those of y, ascending,
+        which is what scikit-learn's scores of probabilities, such as "neg_log_loss", count on.
     **kwargs
         All other parameters of `skorch.NeuralNetClassifier`. The callback ``linear_decay`` is the paper's schedule;
         ``callbacks__linear_decay=None`` switches it off.
@@ -259,7 +261,7 @@ class LECClassifier(MethodNet):
         if isinstance(own, property):  # Python asks here, too, when a property raises an AttributeError
             return own.fget(self)
         method = vars(self).get("method_")
-        if name.endswith("_") and not name.startswith("_") and method is not None and method.record is not None:
+        if name.endswith("_") and not name.startswith("_") and hasattr(method, name) and method.record is not None:
             return getattr(method, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -320,7 +322,7 @@ class LECClassifier(MethodNet):
         ----------
         X, y : as for ``fit``
         classes : array-like of shape (n_classes,), default=None
-            All labels that will ever occur, if this `y` does not hold them all.
+            All labels that will ever occur, in any order, if this `y` does not hold them all.
         sample_weight : array-like of shape (n_samples,), default=None
             As for ``fit``.
         **fit_params : dict
@@ -330,7 +332,9 @@ class LECClassifier(MethodNet):
         -------
         self : LECClassifier
         """
-        is_fit = fit_params.get("_routing_method") == "fit"
+        called = fit_params.pop("_routing_method", "partial_fit")
+        is_fit = called == "fit"
+        self._check_call(called, fit_params)
         from_scratch = not self.initialized_ or (is_fit and not self.warm_start)
         method = new_method(self)
         warn_of_unused_parameters(self)
@@ -338,9 +342,8 @@ class LECClassifier(MethodNet):
             method.check_length((0 if from_scratch else self.method_.epoch) + self.max_epochs)
         with self._random_numbers(restart=from_scratch):
             X, y, classes = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
-            criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
             per_sample = method.selects_samples or sample_weight is not None
-            check_criterion(criterion, n_classes=len(classes), per_sample=per_sample)
+            self._check_criterion(len(classes), per_sample=per_sample, is_built=False)
             weights = None if sample_weight is None else check_sample_weight(sample_weight, n_samples=len(y))
             self._note_classes(X, classes)
             if from_scratch:
@@ -348,8 +351,10 @@ class LECClassifier(MethodNet):
             else:
                 self.method_ = updated_method(self)
                 self.eps_ = getattr(self.method_, "eps", self.eps)
+            self._check_module()
+            self._check_criterion(len(classes), per_sample=per_sample, is_built=True)
             with self._training_run(X, y, sample_weight=weights, is_resumable=from_scratch and is_fit):
-                return super().partial_fit(X, y, **fit_params)
+                return super().partial_fit(X, y, _routing_method=called, **fit_params)
 
     # --- predicting -----------------------------------------------------------------------------------------------
 
@@ -379,6 +384,6 @@ class LECClassifier(MethodNet):
         labels : ndarray of shape (n_samples,)
         """
         codes = self.predict_proba(X).argmax(axis=1)
-        classes = vars(self).get("classes_inferred_", self.classes)
+        classes = known_classes(self.classes, learned=vars(self).get("classes_inferred_"))
         # A net that was initialized and given weights, but never fitted, knows no labels: numbers, as in skorch.
-        return codes if classes is None else np.asarray(classes)[codes]
+        return codes if classes is None else classes[codes]
