@@ -7,7 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from sklearn.datasets import make_classification
 from sklearn.utils import Bunch
+from skorch import NeuralNetClassifier
 
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
 from benchmarks.report import write_report
@@ -85,6 +88,22 @@ def test_the_method_of_the_docs_is_fifteen_lines_and_does_what_the_page_says(cap
     lines = in_notebook[in_notebook.index("class ") :].strip().splitlines()
     assert len([line for line in lines if line.strip()]) <= 15
     assert float(printed) == pytest.approx(0.98, abs=0.01)
+
+
+def test_the_parameters_of_the_docs_train_exactly_as_skorch_does():
+    X, y = make_classification(200, 20, random_state=0)
+    (parameters,) = code_blocks((ROOT / "docs" / "skorch.md").read_text(encoding="utf-8"))
+    names = {}
+
+    torch.manual_seed(0)
+    exec(parameters, names)
+    net = names["net"].set_params(verbose=0).fit(X.astype(np.float32), y)
+    torch.manual_seed(0)
+    skorchs = NeuralNetClassifier(torch.nn.Linear(20, 2), criterion=torch.nn.CrossEntropyLoss, verbose=0)
+    skorchs.fit(X.astype(np.float32), y)
+
+    assert torch.equal(net.module_.weight, skorchs.module_.weight)
+    assert net.history[:, ("train_loss", "valid_loss")] == skorchs.history[:, ("train_loss", "valid_loss")]
 
 
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):
