@@ -130,6 +130,11 @@ def check_labels(y, *, n_samples: int | None = None) -> np.ndarray:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples}, y has {len(y)}."
         )
+    if y.dtype.kind == "O" and (several := [number for number, label in enumerate(y) if np.ndim(label) > 0]):
+        raise ValueError(
+            f"y must hold one label for each sample, but that of sample {several[0]} is a "
+            f"{type(y[several[0]]).__name__} of {len(y[several[0]])}."
+        )
     _check_no_label_is_missing(y)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
@@ -166,15 +171,15 @@ def check_sample_weight(sample_weight, *, n_samples: int) -> torch.Tensor:
 
 
 def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:
-    """Return the classes in ascending order: those `known`, which have to cover `y`, or else those of `y`."""
+    """Return the classes: those `known`, in their order, which have to cover `y`, or else those of `y`, ascending."""
     try:
         found = np.unique(y)
     except TypeError as error:
         raise TypeError(f"y mixes labels of different types, which have no order: {error}. Use one type.") from error
     if known is not None:
         known = np.asarray(known)
-        if not np.array_equal(known, np.unique(known)):
-            raise ValueError(f"classes must be unique and in ascending order, got {known.tolist()}.")
+        if len(np.unique(known)) < len(known):
+            raise ValueError(f"classes must name each class once, got {known.tolist()}.")
         unknown = np.setdiff1d(found, known)
         if unknown.size:
             raise unknown_label_error(unknown, known)

@@ -79,7 +79,7 @@ class LinearDecay(Callback):
             return
         epoch = len(net.history) - 1 - self.epochs_before_
         weight = self.weight(epoch, n_epochs=net.max_epochs)
-        for group in net.optimizer_.param_groups:
+        for group in _param_groups(net):
             # The initial values are stored in the group, so that the optimizer's state_dict has them. If the learning
             # rate is not the one set here, the user has changed it: decay from there.
             if group["lr"] != group.get("decayed_lr"):
@@ -91,12 +91,17 @@ class LinearDecay(Callback):
 
     def on_train_end(self, net, X=None, y=None, **kwargs):
         """Restore the initial values, for a training that continues from here."""
-        for group in net.optimizer_.param_groups:
+        for group in _param_groups(net):
             if "initial_beta1" in group:
                 group["betas"] = (group.pop("initial_beta1"), group["betas"][1])
             if "decayed_lr" in group:
                 initial_lr, decayed_lr = group.pop("initial_lr"), group.pop("decayed_lr")
                 group["lr"] = initial_lr if group["lr"] == decayed_lr else group["lr"]
+
+
+def _param_groups(net) -> list[dict]:
+    """Return the parameter groups of all optimizers, whatever a subclass has called them."""
+    return [group for name in net._optimizers for group in getattr(net, f"{name}_").param_groups]
 
 
 class LabelQuality(Callback):

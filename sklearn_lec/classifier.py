@@ -6,12 +6,10 @@ from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
-from sklearn_lec._training.criterion import check_criterion
-from sklearn_lec._training.names import check_names
+from sklearn_lec._training.labels import known_classes
 from sklearn_lec._training.net import MethodNet
 from sklearn_lec._validation import check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
-from sklearn_lec.methods import Method
 from sklearn_lec.modules import MLP
 
 __all__ = ["LECClassifier"]
@@ -67,7 +65,7 @@ class LECClassifier(MethodNet):
         as `LRScheduler`, take part in the first training.
     corruption_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         For "forward": the probability of each label (column) given the true class (row), if it is known; classes in
-        ascending order.
+        the order of `classes_`.
     W : int, default=12
         For "d2l": epochs with which the dimensionality of the current one is compared. Before the last of them
         there is no turning point.
@@ -105,6 +103,9 @@ class LECClassifier(MethodNet):
         None trains on every sample. ``skorch.dataset.ValidSplit(5)`` holds samples out for validation.
     device : str or torch.device, default="auto"
         "auto" takes CUDA if there is one, else MPS, else the CPU.
+    classes : array-like of shape (n_classes,) or None, default=None
+        All labels that may occur, in the order that the outputs of the network have. None takes those of y, ascending,
+        which is what scikit-learn's scores of probabilities, such as "neg_log_loss", count on.
     **kwargs
         All other parameters of `skorch.NeuralNetClassifier`. The callback ``linear_decay`` is the paper's schedule;
         ``callbacks__linear_decay=None`` switches it off.
@@ -265,7 +266,7 @@ class LECClassifier(MethodNet):
         if isinstance(own, property):  # Python asks here, too, when a property raises an AttributeError
             return own.fget(self)
         method = vars(self).get("method_")
-        if name.endswith("_") and not name.startswith("_") and method is not None and method.record is not None:
+        if name.endswith("_") and not name.startswith("_") and hasattr(method, name) and method.record is not None:
             return getattr(method, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -274,27 +275,6 @@ class LECClassifier(MethodNet):
     @property
     def _default_callbacks(self):
         return [("linear_decay", LinearDecay()), *super()._default_callbacks]
-
-    def _get_param_names(self):
-        # skorch counts everything without a trailing underscore, private attributes too.
-        return [name for name in vars(self) if not name.startswith("_") and not name.endswith("_")]
-
-    def set_params(self, **params):
-        """Set parameters; those of a method instance are named ``method__<name>``."""
-        of_method = {
-            name.removeprefix("method__"): params.pop(name) for name in [*params] if name.startswith("method__")
-        }
-        method = params.get("method", self.method)
-        if of_method and not isinstance(method, Method):
-            raise ValueError(
-                f"method={method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
-                f"{', '.join(f'method__{name}' for name in of_method)}."
-            )
-        check_names(self, params)
-        super().set_params(**params)
-        if of_method:
-            method.set_params(**of_method)
-        return self
 
     # --- fitting --------------------------------------------------------------------------------------------------
 
@@ -328,13 +308,15 @@ class LECClassifier(MethodNet):
         ----------
         X, y, sample_weight, **fit_params : as for ``fit``
         classes : array-like of shape (n_classes,), default=None
-            All labels that will ever occur, if this `y` does not hold them all.
+            All labels that will ever occur, in any order, if this `y` does not hold them all.
 
         Returns
         -------
         self : LECClassifier
         """
-        is_fit = fit_params.get("_routing_method") == "fit"
+        called = fit_params.pop("_routing_method", "partial_fit")
+        is_fit = called == "fit"
+        self._check_call(called, fit_params)
         from_scratch = not self.initialized_ or (is_fit and not self.warm_start)
         method = new_method(self)
         warn_of_unused_parameters(self)
@@ -342,9 +324,8 @@ class LECClassifier(MethodNet):
             method.check_length((0 if from_scratch else self.method_.epoch) + self.max_epochs)
         with self._random_numbers(restart=from_scratch):
             X, y, classes = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
-            criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
             per_sample = method.selects_samples or sample_weight is not None
-            check_criterion(criterion, n_classes=len(classes), per_sample=per_sample)
+            self._check_criterion(len(classes), per_sample=per_sample, is_built=False)
             weights = None if sample_weight is None else check_sample_weight(sample_weight, n_samples=len(y))
             self._note_classes(X, classes)
             if from_scratch:
@@ -352,8 +333,10 @@ class LECClassifier(MethodNet):
             else:
                 self.method_ = updated_method(self)
                 self.eps_ = getattr(self.method_, "eps", self.eps)
+            self._check_module()
+            self._check_criterion(len(classes), per_sample=per_sample, is_built=True)
             with self._training_run(X, y, sample_weight=weights, is_resumable=from_scratch and is_fit):
-                return super().partial_fit(X, y, **fit_params)
+                return super().partial_fit(X, y, _routing_method=called, **fit_params)
 
     # --- predicting -----------------------------------------------------------------------------------------------
 
@@ -397,10 +380,10 @@ class LECClassifier(MethodNet):
         labels : ndarray of shape (n_samples,)
         """
         self.check_is_fitted()
-        classes = vars(self).get("classes_inferred_", self.classes)
+        classes = known_classes(self.classes, learned=vars(self).get("classes_inferred_"))
         if classes is None:
             raise NotFittedError(
                 f"this {type(self).__name__} has a network but no classes, so that predictions would be numbers and "
                 "not labels. Load f_method=..., as saved by save_params(f_method=...), beside f_params, or set classes."
             )
-        return np.asarray(classes)[self.predict_proba(X).argmax(axis=1)]
+        return classes[self.predict_proba(X).argmax(axis=1)]

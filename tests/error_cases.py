@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from skorch.helper import SliceDataset
@@ -74,6 +75,18 @@ class LossPerOutput(nn.Module):
         return losses if self.reduction == "none" else losses.mean()
 
 
+class CriterionElsewhere(LECClassifier):
+    def initialize_criterion(self):
+        self.loss_ = nn.CrossEntropyLoss()
+        return self
+
+
+class ModuleElsewhere(LECClassifier):
+    def initialize_module(self):
+        self.network_ = TinyNet()
+        return self
+
+
 class LoadsSamples(Dataset):
     def __len__(self):
         return 30
@@ -110,6 +123,12 @@ def fit(X=X, y=Y, *, sample_weight=None, **parameters):
 
 def fitted():
     return LECClassifier(**QUICK, random_state=0).fit(X, Y)
+
+
+def trimmed():
+    clf = fitted()
+    clf.trim_for_prediction()
+    return clf
 
 
 def corrupt(noise, y=Y):
@@ -185,8 +204,8 @@ CASES = {
              "X is sparse and made dense batch by batch"),
         Case("data_on_device=True, worker processes", fit(data_on_device=True, iterator_train__num_workers=1),
              "ValueError", "iterator_train__num_workers is set"),
-        Case("classes not in order", fit(classes=[2, 1, 0]), "ValueError",
-             "classes must be unique and in ascending order"),
+        Case("classes with one named twice", fit(classes=[2, 1, 0, 1]), "ValueError",
+             "classes must name each class once"),
         Case("classes without a label of y", fit(classes=[0, 1]), "ValueError",
              "y holds the label 2, which is not among"),
         Case("train_split that makes a new data set", fit(train_split=only_new_tensors), "TypeError",
@@ -213,6 +232,10 @@ CASES = {
              "the criterion MSELoss cannot compare logits"),
         Case('criterion__reduction="none"', fit(criterion__reduction="none"), "ValueError",
              "criterion__reduction must not be 'none'"),
+        Case("initialize_criterion that sets no criterion_", lambda: CriterionElsewhere(TinyNet, **QUICK).fit(X, Y),
+             "TypeError", "sets no criterion_, which method='ltec' or sample_weight needs"),
+        Case("initialize_module that sets no module_", lambda: ModuleElsewhere(TinyNet, **QUICK).fit(X, Y),
+             "TypeError", "initialize_module of ModuleElsewhere sets no module_"),
         Case("criterion with a loss per output", fit(criterion=LossPerOutput), "ValueError",
              "returned shape (2, 3) for 2 samples"),
     ],
@@ -254,6 +277,10 @@ CASES = {
              "the SliceDataset passed as X is empty"),
         Case("SliceDataset, y=None", fit(X=SliceDataset(LoadsSamples()), y=None), "ValueError",
              "the target y is None"),
+        Case("Dataset without labels", fit(X=TensorDataset(torch.ones(30, 4))), "ValueError",
+             "Dataset.__getitem__ must return exactly 2 values, X and y"),
+        Case("Dataset of triples", fit(X=TensorDataset(*torch.ones(3, 30, 4)), y=None), "ValueError",
+             "a non-skorch dataset that returns 3 values"),
         Case("IterableDataset as X", fit(X=Endless(), y=None), "TypeError", "pass a map-style Dataset"),
     ],
     "y and sample_weight": [
@@ -267,6 +294,8 @@ CASES = {
         Case("pandas.NA in y", fit(y=with_label(pd.NA)), "ValueError", "the first of them is sample 3 (<NA>)"),
         Case("pandas.NA in a series", fit(y=pd.Series(with_label(pd.NA), dtype="string")), "ValueError",
              "Leave them out of X and y, or give them a label."),
+        Case("several labels for each sample", fit(y=np.array([[0], [1, 2]] * 15, dtype=object)), "ValueError",
+             "y must hold one label for each sample, but that of sample 0 is a list of 1"),
         Case("2-D y", fit(y=np.stack([Y, Y], axis=1)), "ValueError", "y should be a 1d array"),
         Case("sample_weight of another length", fit(sample_weight=np.ones(5)), "ValueError",
              "sample_weight.shape == (5,), expected (30,): one weight per sample of X"),
@@ -284,6 +313,13 @@ CASES = {
         Case("predict with NaN in X", lambda: fitted().predict(with_value(np.nan)), "ValueError", "contains NaN"),
         Case("partial_fit with a new label", lambda: fitted().partial_fit(X, Y + 1), "ValueError",
              "y holds the label 3, which is not among the classes [0, 1, 2]"),
+        Case("partial_fit with other classes than the parameter",
+             lambda: LECClassifier(**QUICK, classes=[2, 1, 0]).partial_fit(X, Y, classes=[0, 1, 2, 3]), "ValueError",
+             "partial_fit got classes=[0, 1, 2, 3], but the parameter classes is [2, 1, 0]"),
+        Case("fit after trim_for_prediction", lambda: trimmed().fit(X, Y), "SkorchTrainingImpossibleError",
+             "call trim_for_prediction on a copy.deepcopy of the net"),
+        Case("fit of a clone after trim_for_prediction", lambda: clone(trimmed()).fit(X, Y),
+             "SkorchTrainingImpossibleError", "cannot be used for training anymore"),
         Case("partial_fit with another method", lambda: fitted().set_params(method="lnec").partial_fit(X, Y),
              "ValueError", "Call fit, or initialize first"),
     ],

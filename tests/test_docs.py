@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from sklearn.datasets import make_classification
 from sklearn.utils import Bunch
+from skorch import NeuralNetClassifier
 from torchvision.models import ResNet18_Weights, resnet18
 
 from benchmarks.experiments import EXPERIMENTS, Column, Experiment, Row
@@ -130,6 +133,22 @@ def test_the_kinds_of_data_of_the_docs_are_taken(photos, capsys, monkeypatch):
     assert names["scores"].shape == (3,)
     assert len(names["suspects"]) == 12 - names["selected"].sum() > 0
     assert names["clf"].predict_proba(names["X"]).shape == (12, 2)
+
+
+def test_the_parameters_of_the_docs_train_exactly_as_skorch_does():
+    X, y = make_classification(200, 20, random_state=0)
+    (parameters,) = code_blocks((ROOT / "docs" / "skorch.md").read_text(encoding="utf-8"))
+    names = {}
+
+    torch.manual_seed(0)
+    exec(parameters, names)
+    net = names["net"].set_params(verbose=0).fit(X.astype(np.float32), y)
+    torch.manual_seed(0)
+    skorchs = NeuralNetClassifier(torch.nn.Linear(20, 2), criterion=torch.nn.CrossEntropyLoss, verbose=0)
+    skorchs.fit(X.astype(np.float32), y)
+
+    assert torch.equal(net.module_.weight, skorchs.module_.weight)
+    assert net.history[:, ("train_loss", "valid_loss")] == skorchs.history[:, ("train_loss", "valid_loss")]
 
 
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):

@@ -159,6 +159,29 @@ def test_tensors_of_a_net_are_brought_to_the_device_at_hand(table, quick, method
     assert "method_" in clf.cuda_dependent_attributes_
 
 
+@every_method
+def test_a_net_trimmed_for_prediction_predicts_as_before(table, quick, method):
+    X, y = table
+    clf = LECClassifier(method=method, eps=0.2, **quick).fit(X, y)
+    before, mask = clf.predict_proba(X), clf.clean_mask_
+
+    clf.trim_for_prediction()
+    loaded = pickle.loads(pickle.dumps(clf))
+
+    for net in (clf, loaded):
+        assert np.array_equal(net.predict_proba(X), before)
+        assert np.array_equal(net.clean_mask_, mask)
+
+
+def test_the_representation_of_a_fitted_net_shows_its_network_alone(table, quick):
+    clf = LECClassifier(TinyNet, **quick).fit(*table)
+
+    header, *lines, _ = repr(clf).splitlines()
+
+    assert header == "<class 'sklearn_lec.classifier.LECClassifier'>[initialized]("
+    assert "\n".join(lines) == "  module_=" + str(clf.module_).replace("\n", "\n  ") + ","
+
+
 def test_pickle_does_not_carry_the_training_data(quick):
     X, y = np.ones((500, 2000), dtype=np.float32), np.arange(500) % 3
 

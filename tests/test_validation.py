@@ -5,6 +5,7 @@ import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 from skorch.dataset import Dataset as SkorchDataset
+from skorch.exceptions import SkorchException
 from skorch.helper import predefined_split
 
 from sklearn_lec import LECClassifier
@@ -16,7 +17,7 @@ from tests.helpers import TinyNet
 @pytest.mark.parametrize("case", [case for cases in CASES.values() for case in cases], ids=lambda case: case.given)
 @pytest.mark.filterwarnings("ignore")
 def test_bad_input_gets_the_error_of_the_page(case):
-    with pytest.raises((ValueError, TypeError, OSError, AttributeError, RuntimeError)) as caught:
+    with pytest.raises((ValueError, TypeError, OSError, AttributeError, RuntimeError, SkorchException)) as caught:
         case.call()
 
     assert type(caught.value).__name__ == case.error

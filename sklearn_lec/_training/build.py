@@ -70,7 +70,7 @@ def updated_method(net) -> Method:
             f"network(s); method={net.method!r}, M={net.M} cannot go on with it. Call fit, or initialize first."
         )
     record = net.method_.record
-    declared = {} if record is None else method.sample_memory(len(net.classes_))
+    declared = {} if record is None else method.sample_memory(len(net.classes_inferred_))
     shapes = {name: torch.as_tensor(value).shape for name, value in declared.items()}
     if record is not None and shapes != {name: table.shape[1:] for name, table in record.memory.items()}:
         raise ValueError(f"method={net.method!r} remembers more or less of each sample than before. Call fit.")

@@ -12,6 +12,7 @@ from torch.utils.data import Subset
 
 from sklearn_lec._training.batches import reference_parameter, to_like
 from sklearn_lec._training.build import method_defaults
+from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
 
 __all__ = ["NetContext"]
@@ -32,10 +33,10 @@ class NetContext:
     def __init__(self, net, run):
         self.net = net
         self.run = run
-        self.n_classes = len(net.classes_)
+        self.n_classes = len(run.label_codes.classes)
         self.labels = run.codes
         self.samples = run.numbers
-        self.criterion = getattr(net.criterion_, "_orig_mod", net.criterion_)
+        self.criterion = criterion_of(net)
         self.device = reference_parameter(net.module_).device
         self.last_epoch = run.last_epoch
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from sklearn_lec._training.torch_utils import class_weights, one_loss_per_sample
 
-__all__ = ["WeightedCriterion", "check_criterion"]
+__all__ = ["WeightedCriterion", "check_criterion", "criterion_of"]
 
 
 class WeightedCriterion:
@@ -45,6 +45,12 @@ class WeightedCriterion:
             return values.sum() if is_sum else values.mean()
         total = (self.sample_weight * values).sum()
         return total if is_sum else total / self.sample_weight.sum()
+
+
+def criterion_of(net):
+    """Return the criterion of a net as it was before skorch compiled it; None if a subclass gave it another name."""
+    criterion = vars(net).get("criterion_")
+    return getattr(criterion, "_orig_mod", criterion)
 
 
 def check_criterion(criterion, *, n_classes: int, per_sample: bool) -> None:

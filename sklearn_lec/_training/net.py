@@ -3,17 +3,20 @@
 import re
 from contextlib import contextmanager, nullcontext
 
-import numpy as np
 import torch
+from sklearn import get_config
+from sklearn.utils.metadata_routing import process_routing
 from skorch import NeuralNetClassifier
 from skorch.dataset import get_len
+from skorch.exceptions import SkorchTrainingImpossibleError
 from skorch.helper import SliceDataset
 from torch.utils.data import DataLoader, Dataset
 
 from sklearn_lec._training.batches import indexed_loader, reference_parameter, to_like
 from sklearn_lec._training.build import check_forward, fused_adam, new_method, new_module, sample_shape
+from sklearn_lec._training.criterion import check_criterion, criterion_of
 from sklearn_lec._training.device import AutoDeviceMixin
-from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
+from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, known_classes, labels_of
 from sklearn_lec._training.names import check_names
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
@@ -21,6 +24,7 @@ from sklearn_lec._training.saved import describe_data, description_in, file_of_m
 from sklearn_lec._training.step import per_network
 from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
 from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
+from sklearn_lec.methods import Method
 
 __all__ = ["MethodNet"]
 
@@ -51,6 +55,29 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    # --- parameters -----------------------------------------------------------------------------------------------
+
+    def _get_param_names(self):
+        # skorch counts everything without a trailing underscore, private attributes too.
+        return [name for name in vars(self) if not name.startswith("_") and not name.endswith("_")]
+
+    def set_params(self, **params):
+        """Set parameters; those of a method instance are named ``method__<name>``."""
+        of_method = {
+            name.removeprefix("method__"): params.pop(name) for name in [*params] if name.startswith("method__")
+        }
+        method = params.get("method", self.method)
+        if of_method and not isinstance(method, Method):
+            raise ValueError(
+                f"method={method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
+                f"{', '.join(f'method__{name}' for name in of_method)}."
+            )
+        check_names(self, params)
+        super().set_params(**params)
+        if of_method:
+            method.set_params(**of_method)
+        return self
 
     # --- building the parts ---------------------------------------------------------------------------------------
 
@@ -120,6 +147,45 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
 
     # --- one call of fit or partial_fit ---------------------------------------------------------------------------
 
+    def check_training_readiness(self):
+        """Raise an error if the net has been trimmed for prediction, or is a clone of one that has."""
+        if getattr(self, "_trimmed_for_prediction", False) or self.iterator_train is None:
+            raise SkorchTrainingImpossibleError(
+                "The net's attributes were trimmed for prediction, thus it cannot be used for training anymore. Make a "
+                "new one with its parameters, or call trim_for_prediction on a copy.deepcopy of the net."
+            )
+
+    def _check_call(self, called, fit_params):
+        """Refuse a call that cannot end well whatever the data: before anything is looked at or built."""
+        self.check_training_readiness()
+        if get_config()["enable_metadata_routing"]:
+            process_routing(self, called, **fit_params)
+
+    def _check_criterion(self, n_classes, *, per_sample, is_built):
+        """Check the criterion: before anything is built, or after that if a subclass builds its own."""
+        of_user = type(self).initialize_criterion is not NeuralNetClassifier.initialize_criterion
+        if of_user is not is_built:
+            return
+        if is_built:
+            criterion = criterion_of(self)
+        else:
+            criterion = self.initialized_instance(self.criterion, self.get_params_for("criterion"))
+        if criterion is not None:
+            check_criterion(criterion, n_classes=n_classes, per_sample=per_sample)
+        elif per_sample or not self.method_.is_ordinary:
+            raise TypeError(
+                f"initialize_criterion of {type(self).__name__} sets no criterion_, which method={self.method!r} or "
+                "sample_weight needs for the losses of samples. Give the criterion that name."
+            )
+
+    def _check_module(self):
+        """Raise an error if a subclass has built no network under the name that it must have."""
+        if "module_" not in vars(self):
+            raise TypeError(
+                f"initialize_module of {type(self).__name__} sets no module_, which is the network that is trained. "
+                "Give it that name; if there are several, make them parts of one module."
+            )
+
     def _validate_fit_data(self, X, y, *, classes=None, from_scratch=False):
         """Check X and y, note the features, and return X, y and the classes."""
         if torch.is_inference_mode_enabled():
@@ -141,13 +207,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             y = check_labels(labels_of(y) if isinstance(y, SliceDataset) else y, n_samples=n_samples)
             X = RelabeledDataset(X, y) if isinstance(X, Dataset) else X
         learned = None if from_scratch else vars(self).get("classes_inferred_")
-        known = classes if classes is not None else self.classes if self.classes is not None else learned
-        if learned is not None and not np.array_equal(known, learned):
-            raise ValueError(
-                f"classes={np.asarray(known).tolist()} are not those of the training under way, {learned.tolist()}, to "
-                "which the outputs of the network belong. Call fit to start with other classes."
-            )
-        return X, y, check_classes(y, known=known)
+        return X, y, check_classes(y, known=known_classes(self.classes, named=classes, learned=learned))
 
     def _note_classes(self, X, classes):
         """Note the classes and the shape of a sample, which tell about the arguments of the network."""
@@ -247,6 +307,13 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         criterion_loss = super().get_loss
         of_networks = [criterion_loss(o, labels) for o in per_network(y_pred, self.method_)]
         return torch.stack(of_networks).mean()
+
+    def trim_for_prediction(self):
+        """Drop all that only training needs; what was learned about the samples stays, and so do probabilities."""
+        self.check_is_fitted()
+        if self.predict_nonlinearity == "auto":  # skorch infers it from the criterion, which is about to go
+            self.predict_nonlinearity = super()._get_predict_nonlinearity()
+        super().trim_for_prediction()
 
     def _get_predict_nonlinearity(self):
         nonlinearity = super()._get_predict_nonlinearity()

@@ -29,7 +29,7 @@ from sklearn_lec.callbacks import LabelQuality
 
 __all__ = ["UPDATE_CALLBACKS", "Checkpoints", "is_callback"]
 
-FORMAT = 2
+FORMAT = 3
 """What a checkpoint is made of; raised when that changes."""
 
 UPDATE_CALLBACKS = (GradientNormClipping, LRScheduler, ParamMapper)

@@ -25,6 +25,7 @@ from sklearn_lec._training.batches import (
 )
 from sklearn_lec._training.build import data_on_device
 from sklearn_lec._training.context import NetContext
+from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import Checkpoints
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
@@ -234,7 +235,7 @@ class TrainingRun:
         self.reference = reference = reference_parameter(net.module_)
         self._loss = FilteredLoss(
             method,
-            getattr(net.criterion_, "_orig_mod", net.criterion_),  # skorch compiles it, too
+            criterion_of(net),
             net.module_,
             forward=lambda X: net.infer(X, **self.fit_params),
             compute=partial(NeuralNetClassifier.get_loss, net),

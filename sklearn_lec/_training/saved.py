@@ -4,6 +4,8 @@ import numpy as np
 import torch
 from skorch.history import History
 
+from sklearn_lec._training.labels import known_classes
+
 __all__ = ["describe_data", "description_in", "file_of_method", "take_description"]
 
 
@@ -35,11 +37,11 @@ def take_description(net, description: dict) -> None:
     """Give a net what `describe_data` returned for another one."""
     values, dtype = description["classes"]
     classes = np.array(values, dtype=dtype)
-    known = net.classes if net._run is None else net.classes_inferred_
+    known = known_classes(net.classes) if net._run is None else net.classes_inferred_
     if known is not None and not np.array_equal(known, classes):
         raise ValueError(
             f"the saved network tells {classes.tolist()} apart, but the classes here are "
-            f"{np.asarray(known).tolist()}. Load it into an estimator that has no other classes."
+            f"{known.tolist()}. Load it into an estimator that has no other classes."
         )
     net.classes_inferred_ = classes
     net.sample_shape_ = description["sample_shape"]

@@ -16,12 +16,8 @@ def net_state(net) -> dict:
     """Return the state of a net between two epochs, without random numbers."""
     method = net.method_.state_dict()
     return {
-        "module": net.module_.state_dict(),
-        "module_attributes": _module_attributes(net.module_),
-        "trainable": {name: p.requires_grad for name, p in net.module_.named_parameters()},
-        "criterion": net.criterion_.state_dict(),
-        "criterion_attributes": _module_attributes(net.criterion_),
-        "optimizer": net.optimizer_.state_dict(),
+        "modules": {name: _module_state(module) for name, module in _modules(net).items()},
+        "optimizers": {name: optimizer.state_dict() for name, optimizer in _optimizers(net).items()},
         "method": method | {"state": encode(method["state"], "method_")},
         "history": encode(net.history.to_list(), "history"),
         "callbacks": {name: _callback_state(callback, name) for name, callback in net.callbacks_},
@@ -39,12 +35,10 @@ def restore(net, state: dict, *, n_samples: int) -> None:
     n_samples : int
         How many samples the method must know.
     """
-    for module, name in ((net.module_, "module"), (net.criterion_, "criterion")):
-        module.load_state_dict(state[name])
-        _restore_attributes(module, state[f"{name}_attributes"])
-    for name, parameter in net.module_.named_parameters():
-        parameter.requires_grad_(state["trainable"][name])
-    net.optimizer_.load_state_dict(state["optimizer"])
+    for name, module in _modules(net).items():
+        _restore_module(module, state["modules"][name])
+    for name, optimizer in _optimizers(net).items():
+        optimizer.load_state_dict(state["optimizers"][name])
     net.method_.load_state_dict(decode(state["method"]))
     record = net.method_.record
     tables = [] if record is None else [record.current, record.last, record.counts, *record.memory.values()]
@@ -59,6 +53,35 @@ def restore(net, state: dict, *, n_samples: int) -> None:
 
 
 # --- modules ------------------------------------------------------------------------------------------------------
+
+
+def _modules(net) -> dict[str, nn.Module]:
+    """Return the networks and criteria of a net by their names, whatever subclasses have called them."""
+    parts = {f"{name}_": getattr(net, f"{name}_") for name in (*net._modules, *net._criteria)}
+    return {name: part for name, part in parts.items() if isinstance(part, nn.Module)}
+
+
+def _optimizers(net) -> dict[str, torch.optim.Optimizer]:
+    """Return the optimizers of a net by their names."""
+    return {f"{name}_": getattr(net, f"{name}_") for name in net._optimizers}
+
+
+def _module_state(module: nn.Module) -> dict:
+    """Return the weights and buffers of a module, which of them are trained, and what its parts remember otherwise."""
+    return {
+        "state": module.state_dict(),
+        "attributes": _module_attributes(module),
+        "trainable": {name: p.requires_grad for name, p in module.named_parameters()},
+    }
+
+
+def _restore_module(module: nn.Module, state: dict) -> None:
+    """Put back what `_module_state` returned."""
+    module.load_state_dict(state["state"])
+    _restore_attributes(module, state["attributes"])
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(state["trainable"][name])
+
 
 _OF_EVERY_MODULE = vars(nn.Module()).keys()
 
@@ -107,10 +130,10 @@ def _restore_attributes(module: nn.Module, state: dict) -> None:
 
 
 def hidden_attributes(net) -> dict[str, object]:
-    """Return what the network and the criterion remember in attributes that `net_state` cannot save."""
+    """Return what networks and criteria remember in attributes that `net_state` cannot save."""
     return {
         ".".join(filter(None, (kind, path, name))): value
-        for kind, module in (("module_", net.module_), ("criterion_", net.criterion_))
+        for kind, module in _modules(net).items()
         for path, name, value in _own_attributes(module)
         if not _is_plain(value)
     }

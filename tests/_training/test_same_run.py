@@ -230,8 +230,8 @@ def rewrite(folder, change):
     file.write_bytes(hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue())
 
 
-PARTS = ["format", "identity", "versions", "module", "trainable", "criterion", "optimizer", "method", "history"]
-PARTS += ["callbacks", "before", "now", "module_attributes", "criterion_attributes"]
+PARTS = ["format", "identity", "versions", "modules", "optimizers", "method", "history"]
+PARTS += ["callbacks", "before", "now"]
 
 
 def without_part(name):
