@@ -96,7 +96,7 @@ class LECClassifier(MethodNet):
     optimizer : torch optimizer class, default=torch.optim.Adam
     lr : float, default=0.001
     max_epochs : int, default=200
-        At least 1; ``initialize`` builds the network without training it.
+        0 builds the network without training it, with a warning.
     batch_size : int, default=128
         Samples are drawn at random, unless ``iterator_train__shuffle=False`` or a sampler is set.
     train_split : callable or None, default=None
@@ -379,11 +379,12 @@ class LECClassifier(MethodNet):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        self.check_is_fitted()
         classes = known_classes(self.classes, learned=vars(self).get("classes_inferred_"))
-        if classes is None:
+        if classes is None and self.is_loaded_:
             raise NotFittedError(
-                f"this {type(self).__name__} has a network but no classes, so that predictions would be numbers and "
-                "not labels. Load f_method=..., as saved by save_params(f_method=...), beside f_params, or set classes."
+                f"this {type(self).__name__} has loaded a network but no classes, so that predictions would be numbers "
+                "and not labels. Load f_method=..., as saved by save_params(f_method=...), or set classes."
             )
-        return classes[self.predict_proba(X).argmax(axis=1)]
+        codes = self.predict_proba(X).argmax(axis=1)
+        # A network that comes with the module, and was neither trained nor loaded here, has numbers only, as in skorch.
+        return codes if classes is None else classes[codes]

@@ -1,10 +1,11 @@
 """Names of parameters: which ones there are not, and which were probably meant."""
 
 from collections.abc import Iterable
+from contextlib import contextmanager
 
 from sklearn_lec._validation import did_you_mean
 
-__all__ = ["check_names"]
+__all__ = ["hints_at_names"]
 
 SYNONYMS = {
     "epochs": "max_epochs",
@@ -32,29 +33,32 @@ SYNONYMS = {
 """What other libraries call a parameter, and what it is called here."""
 
 
-def check_names(net, names: Iterable[str]) -> None:
-    """Raise an error that says what was probably meant if some of the names are no parameters of the net.
+@contextmanager
+def hints_at_names(net, names: Iterable[str]):
+    """Add to an error of the block what was probably meant by those of `names` that are no parameters of the net.
 
     Parameters
     ----------
     net : LECClassifier
     names : iterable of str
-        Those with the prefix of a part, such as ``module__``, are left to skorch.
     """
-    names = [name for name in names if not name.startswith(tuple(net.prefixes_))]
-    of_method = [name.removeprefix("method__") for name in names if name.startswith("method__")]
-    if of_method:
-        raise ValueError(
-            f"method__{of_method[0]} is no argument: what belongs to a method is set on an instance of it. Write "
-            f"method=LTEC({of_method[0]}=...), with the class of your method from sklearn_lec.methods."
+    try:
+        yield
+    except ValueError as error:
+        # An argument that nobody knows is an attribute of the net all the same: skorch stores it first.
+        known = net.get_params(deep=False).keys() - net._params_to_validate
+        for hint in filter(None, (_hint(name, known) for name in names if name not in known)):
+            error.add_note(hint)
+        raise
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Return what was probably meant by a name; empty if there is no telling."""
+    if name.startswith("method__"):
+        name = name.removeprefix("method__")
+        return (
+            f"What belongs to a method is set on an instance of it: write method=LTEC({name}=...), with the class of "
+            "your method from sklearn_lec.methods."
         )
-    # An argument that nobody knows is an attribute of the net all the same: skorch stores it first.
-    known = net.get_params(deep=False).keys() - net._params_to_validate
-    unknown = [name for name in names if name not in known and "__" not in name]
-    if unknown:
-        name = unknown[0]
-        hint = f"did you mean {SYNONYMS[name]!r}? " if name in SYNONYMS else did_you_mean(name, known)
-        raise ValueError(
-            f"Invalid parameter {name!r} for estimator {type(net).__name__}; {hint}Valid parameters are those of "
-            "LECClassifier and of skorch.NeuralNetClassifier. A subclass has to take its own out of **kwargs."
-        )
+    meant = f"did you mean {SYNONYMS[name]!r}? " if name in SYNONYMS else did_you_mean(name, known)
+    return f"{name}: {meant.strip()}" if meant else ""

@@ -17,7 +17,7 @@ from sklearn_lec._training.build import check_forward, fused_adam, new_method, n
 from sklearn_lec._training.criterion import check_criterion, criterion_of
 from sklearn_lec._training.device import AutoDeviceMixin
 from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, known_classes, labels_of
-from sklearn_lec._training.names import check_names
+from sklearn_lec._training.names import hints_at_names
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
 from sklearn_lec._training.saved import describe_data, description_in, file_of_method, take_description
@@ -38,6 +38,8 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         The method with its state.
     sample_shape_ : tuple of int or None
         The shape of one sample of the training data; None if it is not a single array.
+    is_loaded_ : bool
+        Whether parameters were loaded from a file.
     _run : TrainingRun or None
         All that lives for one call of ``fit`` or ``partial_fit``; None outside of it.
     """
@@ -45,6 +47,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     # Beside skorch's own: what is moved to the CPU when a net that was trained on a GPU is unpickled without one.
     cuda_dependent_attributes_ = ["method_"]
     sample_shape_ = None
+    is_loaded_ = False
     _run = None
 
     def __getstate__(self):
@@ -73,8 +76,8 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
                 f"method={method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
                 f"{', '.join(f'method__{name}' for name in of_method)}."
             )
-        check_names(self, params)
-        super().set_params(**params)
+        with hints_at_names(self, params):
+            super().set_params(**params)
         if of_method:
             method.set_params(**of_method)
         return self
@@ -99,8 +102,8 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         return self
 
     def _validate_params(self):
-        check_names(self, sorted(self._params_to_validate))
-        return super()._validate_params()
+        with hints_at_names(self, sorted(self._params_to_validate)):
+            super()._validate_params()
 
     def get_all_learnable_params(self):
         """Yield names and parameters; those of an ensemble have the names that they have in their own network."""
@@ -142,6 +145,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
                 take_description(self, description)
                 self.initialize()
         super().load_params(f_params, f_optimizer, f_criterion, f_history, checkpoint, **others)
+        self.is_loaded_ = True
         if self.method_.data_description is not None:
             take_description(self, self.method_.data_description)
 

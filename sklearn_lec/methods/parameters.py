@@ -42,6 +42,9 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
     n_epochs : int
         The epochs of the whole training.
     """
+    if n_epochs == 0:
+        warnings.warn("max_epochs=0: the network is built, but not trained. Raise max_epochs.", stacklevel=5)
+        return
     for name in TOO_FEW_EPOCHS.keys() & values.keys():
         if values[name] >= n_epochs:
             warnings.warn(
@@ -90,6 +93,6 @@ CHECKS = {
     "W": partial(_check_epochs, name="W", at_least=2, meaning="It counts the epochs whose dimensionality is compared."),
     "percentile": _check_percentile,
     "max_epochs": partial(
-        _check_epochs, name="max_epochs", at_least=1, meaning="To build the network alone, call initialize()."
+        _check_epochs, name="max_epochs", at_least=0, meaning="With 0 the network is built, and not trained."
     ),
 }

@@ -87,7 +87,7 @@ def test_numbers_are_never_given_for_labels(words, quick, tmp_path):
     loaded.load_params(f_params=tmp_path / "params")
 
     assert loaded.predict_proba(words[0]).shape == (90, 3)
-    with pytest.raises(NotFittedError, match=r"no classes.*Load f_method=.*beside f_params, or set classes"):
+    with pytest.raises(NotFittedError, match=r"no classes.*Load f_method=.*, or set classes"):
         loaded.predict(words[0])
 
     assert set(loaded.set_params(classes=WORDS).predict(words[0])) <= set(WORDS)

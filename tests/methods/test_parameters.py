@@ -116,3 +116,12 @@ def test_parameters_that_the_method_does_not_use_are_warned_of(table, quick, met
 @pytest.mark.parametrize("name", ["corruption_matrix_", "lid_history_", "turning_epoch_"])
 def test_attributes_of_one_method_are_not_there_for_another(table, quick, name):
     assert not hasattr(LECClassifier(TinyNet, **quick).fit(*table), name)
+
+
+def test_a_training_of_no_epoch_is_warned_of_once(table, quick):
+    with pytest.warns(UserWarning, match="max_epochs=0: the network is built, but not trained") as caught:
+        clf = LECClassifier(TinyNet, **quick | {"max_epochs": 0}).fit(*table)
+
+    assert len(caught) == 1
+    assert len(clf.history) == 0
+    assert clf.classes_.tolist() == [0, 1, 2]
