@@ -7,7 +7,7 @@ from torch import nn
 
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
 from sklearn_lec._training.criterion import check_criterion
-from sklearn_lec._training.names import check_names
+from sklearn_lec._training.names import refuse_unknown
 from sklearn_lec._training.net import MethodNet
 from sklearn_lec._validation import check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
@@ -289,7 +289,7 @@ class LECClassifier(MethodNet):
                 f"method={method!r} has no parameters to set. Pass an instance, such as method=LTEC(), to set "
                 f"{', '.join(f'method__{name}' for name in of_method)}."
             )
-        check_names(self, params)
+        refuse_unknown(self, params.keys() - self.get_params(deep=False).keys())
         super().set_params(**params)
         if of_method:
             method.set_params(**of_method)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from sklearn_lec._validation import did_you_mean
 
-__all__ = ["check_names"]
+__all__ = ["refuse_unknown"]
 
 SYNONYMS = {
     "epochs": "max_epochs",
@@ -32,8 +32,8 @@ SYNONYMS = {
 """What other libraries call a parameter, and what it is called here."""
 
 
-def check_names(net, names: Iterable[str]) -> None:
-    """Raise an error that says what was probably meant if some of the names are no parameters of the net.
+def refuse_unknown(net, names: Iterable[str]) -> None:
+    """Raise an error that says what was probably meant by names that are no parameters of the net.
 
     Parameters
     ----------
@@ -48,11 +48,9 @@ def check_names(net, names: Iterable[str]) -> None:
             f"method__{of_method[0]} is no argument: what belongs to a method is set on an instance of it. Write "
             f"method=LTEC({of_method[0]}=...), with the class of your method from sklearn_lec.methods."
         )
-    # An argument that nobody knows is an attribute of the net all the same: skorch stores it first.
-    known = net.get_params(deep=False).keys() - net._params_to_validate
-    unknown = [name for name in names if name not in known and "__" not in name]
+    unknown = [name for name in names if "__" not in name]
     if unknown:
-        name = unknown[0]
+        name, known = unknown[0], net.get_params(deep=False).keys() - unknown
         hint = f"did you mean {SYNONYMS[name]!r}? " if name in SYNONYMS else did_you_mean(name, known)
         raise ValueError(
             f"Invalid parameter {name!r} for estimator {type(net).__name__}; {hint}Valid parameters are those of "

@@ -20,7 +20,7 @@ from sklearn_lec._training.build import (
 )
 from sklearn_lec._training.device import AutoDeviceMixin
 from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, labels_of
-from sklearn_lec._training.names import check_names
+from sklearn_lec._training.names import refuse_unknown
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
 from sklearn_lec._training.step import per_network
@@ -72,7 +72,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         return self
 
     def _validate_params(self):
-        check_names(self, sorted(self._params_to_validate))
+        refuse_unknown(self, sorted(self._params_to_validate))  # skorch collects there what it does not know
         return super()._validate_params()
 
     def get_all_learnable_params(self):
