@@ -56,11 +56,11 @@ class HugeSamples:
 
     def _without_huge(self, batches) -> Iterator[IndexedBatch]:
         for batch in batches:
-            X, y = batch
             samples = getattr(batch, "samples", None)
-            if samples is None or not _can_be_indexed(X, len(samples)):  # a batch of the user's own making
+            if samples is None or not _can_be_indexed(batch[0], len(samples)):  # a batch of the user's own making
                 yield batch
                 continue
+            X, y = batch
             numbers = samples.cpu().numpy()
             if not self.are_all_known and all(isinstance(p, np.ndarray) or on_host(p) for p in _parts(X)):
                 self.known[numbers] |= huge_samples(X, len(samples))
