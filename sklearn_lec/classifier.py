@@ -141,9 +141,8 @@ class LECClassifier(MethodNet):
     module_ : nn.Module
         The trained network, or a `NetworkEnsemble` of them.
     method_ : Method
-        The method with its state. ``save_params(f_params=..., f_method=...)`` saves it with the classes and the sizes
-        of the network, so that ``load_params`` into a new estimator gives one that predicts. Its attributes whose names
-        end in an underscore are attributes of the estimator, too.
+        The method with its state, saved by ``save_params(f_method=...)``. Its attributes whose names end in an
+        underscore are attributes of the estimator, too.
 
     See Also
     --------
@@ -383,7 +382,7 @@ class LECClassifier(MethodNet):
         if classes is None and self.is_loaded_:
             raise NotFittedError(
                 f"this {type(self).__name__} has loaded a network but no classes, so that predictions would be numbers "
-                "and not labels. Load f_method=..., as saved by save_params(f_method=...), or set classes."
+                "and not labels. Set classes; a file that LECClassifier.save_params(f_params=...) has written has them."
             )
         codes = self.predict_proba(X).argmax(axis=1)
         # A network that comes with the module, and was neither trained nor loaded here, has numbers only, as in skorch.

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from skorch.helper import SliceDataset
 from torch import nn
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import TensorDataset
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay
@@ -30,12 +30,36 @@ from sklearn_lec.noise import (
     SymmetricNoise,
 )
 from sklearn_lec.preprocessing import ZCAWhitening
+from tests.bad_inputs import (
+    QUICK,
+    CriterionElsewhere,
+    Embedding,
+    Endless,
+    LoadsSamples,
+    LossPerOutput,
+    MeanOnly,
+    ModuleElsewhere,
+    OneOutput,
+    PairOfOutputs,
+    X,
+    Y,
+    corrupt,
+    fit,
+    fitted,
+    in_inference_mode,
+    load_other_classes,
+    loaded,
+    only_new_tensors,
+    resume,
+    rewrite,
+    trimmed,
+    use,
+    with_label,
+    with_value,
+)
 from tests.helpers import TinyNet
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
-X = np.random.RandomState(0).normal(size=(30, 4))
-Y = np.arange(30) % 3
-QUICK = {"max_epochs": 1, "T_w": 0, "batch_size": 16, "verbose": 0, "device": "cpu"}
 
 
 class Case(NamedTuple):
@@ -45,98 +69,6 @@ class Case(NamedTuple):
     call: Callable
     error: str
     says: str  # a part of the message that does not depend on the versions of other packages
-
-
-class MeanOnly(nn.Module):
-    def forward(self, outputs, labels):
-        return nn.functional.cross_entropy(outputs, labels)
-
-
-class PairOfOutputs(TinyNet):
-    def forward(self, x):
-        return super().forward(x), x
-
-
-class OneOutput(TinyNet):
-    def forward(self, x):
-        return super().forward(x)[:, 0]
-
-
-class Embedding(nn.Embedding):
-    def __init__(self, n_words, num_classes):
-        super().__init__(n_words, num_classes)
-
-
-class LossPerOutput(nn.Module):
-    reduction = "mean"
-
-    def forward(self, outputs, labels):
-        losses = (outputs - nn.functional.one_hot(labels, 3)) ** 2
-        return losses if self.reduction == "none" else losses.mean()
-
-
-class CriterionElsewhere(LECClassifier):
-    def initialize_criterion(self):
-        self.loss_ = nn.CrossEntropyLoss()
-        return self
-
-
-class ModuleElsewhere(LECClassifier):
-    def initialize_module(self):
-        self.network_ = TinyNet()
-        return self
-
-
-class LoadsSamples(Dataset):
-    def __len__(self):
-        return 30
-
-    def __getitem__(self, index):
-        return X[index], int(Y[index])
-
-
-class Endless(IterableDataset):
-    def __iter__(self):
-        yield X[0], 0
-
-
-def with_value(value):
-    changed = X.copy()
-    changed[3, 2] = value
-    return changed
-
-
-def with_label(label):
-    labels = np.array(["a", "b", "c"] * 10, dtype=object)
-    labels[3] = label
-    return labels
-
-
-def in_inference_mode():
-    with torch.inference_mode():
-        fit()()
-
-
-def fit(X=X, y=Y, *, sample_weight=None, **parameters):
-    return lambda: LECClassifier(**QUICK | parameters).fit(X, y, sample_weight=sample_weight)
-
-
-def fitted():
-    return LECClassifier(**QUICK, random_state=0).fit(X, Y)
-
-
-def trimmed():
-    clf = fitted()
-    clf.trim_for_prediction()
-    return clf
-
-
-def corrupt(noise, y=Y):
-    return lambda: noise.corrupt(np.zeros((len(y), 1)), y)
-
-
-def only_new_tensors(dataset, y=None, **kwargs):
-    return TensorDataset(torch.ones(2, 4)), None
 
 
 # fmt: off
@@ -302,6 +234,20 @@ CASES = {
              "some weight must be greater than zero"),
         Case("NaN in sample_weight", fit(sample_weight=with_value(np.nan)[:, 2]), "ValueError",
              "sample_weight contains NaN"),
+    ],
+    "checkpoint_dir and saved parameters": [
+        Case("another parameter than the run in the folder", resume(eps=0.3), "ValueError",
+             "holds a run that differs in eps. Use another folder for each fit, or delete this one to start anew."),
+        Case("a folder that another training uses", resume(spoil=use), "OSError", "is in use by another training"),
+        Case("a checkpoint of another version", resume(spoil=rewrite), "ValueError",
+             "is damaged or from another version of sklearn-lec"),
+        Case("a file in place of the folder", fit(checkpoint_dir=__file__), "OSError", "cannot be made a folder"),
+        Case("initialize() before there is data", lambda: LECClassifier().initialize(), "TypeError",
+             "Set module__in_features=..., module__num_classes=..."),
+        Case("load_params, other classes", load_other_classes, "ValueError",
+             "the saved network tells [0, 1, 2] apart, but the classes here are ['a', 'b', 'c']"),
+        Case("predict, weights from elsewhere, no classes", lambda: loaded().predict(X), "NotFittedError",
+             "predictions would be numbers and not labels. Set classes"),
     ],
     "After fit": [
         Case("predict before fit", lambda: LECClassifier().predict(X), "NotInitializedError", "not initialized"),

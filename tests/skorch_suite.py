@@ -34,12 +34,7 @@ _NAN_IS_RUN_AGAIN = (
     "finite loss go through the module once more, which the test counts"
 )
 _ONE_LABEL = "y has several labels, or targets that are no labels, for each sample; a record needs one label of each"
-_LABELS_ARE_NOT_LOADED = "predict returns labels, and f_params alone has none; f_method has them, or classes names them"
 EXPECTED_FAILURES = {
-    "test_save_load_state_dict_file[False]": _LABELS_ARE_NOT_LOADED,
-    "test_save_load_state_dict_file[True]": _LABELS_ARE_NOT_LOADED,
-    "test_save_load_state_dict_str[False]": _LABELS_ARE_NOT_LOADED,
-    "test_save_load_state_dict_str[True]": _LABELS_ARE_NOT_LOADED,
     "test_pickle_load[False]": _NOT_IN_THE_WHEEL,
     "test_load_cuda_params_to_cpu[f_params-net_cuda.pt]": _NOT_IN_THE_WHEEL,
     "test_load_cuda_params_to_cpu[f_optimizer-optimizer_cuda.pt]": _NOT_IN_THE_WHEEL,

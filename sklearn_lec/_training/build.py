@@ -167,7 +167,7 @@ def _check_arguments(module, arguments: dict, *, has_seen_data: bool) -> None:
     missing = [name for name, parameter in parameters if _is_required(parameter) and name not in arguments]
     if missing:
         why = "this X does not tell" if has_seen_data else "fit may find in X and y, but there is no data yet"
-        hint = "" if has_seen_data else " For saved parameters, load_params with f_params and f_method needs no more."
+        hint = "" if has_seen_data else " load_params with a file of LECClassifier.save_params needs no more."
         raise TypeError(
             f"{_name(module)} needs {' and '.join(missing)}, which {why}. Set "
             f"{', '.join(f'module__{name}=...' for name in missing)}.{hint}"

@@ -20,7 +20,13 @@ from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, known_cla
 from sklearn_lec._training.names import hints_at_names
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
-from sklearn_lec._training.saved import describe_data, description_in, file_of_method, take_description
+from sklearn_lec._training.saved import (
+    describing_data,
+    description_in,
+    file_of_params,
+    save_safetensors,
+    take_description,
+)
 from sklearn_lec._training.step import per_network
 from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
 from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
@@ -126,28 +132,43 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             self.random_stream_ = stream = RandomStream(self.random_state)
         return stream.active()
 
-    def load_params(self, f_params=None, f_optimizer=None, f_criterion=None, f_history=None, checkpoint=None, **others):
-        """Load what ``save_params`` has saved.
+    def save_params(self, f_params=None, *files, use_safetensors=False, **others):
+        """Save parts of the net, as `skorch.NeuralNet.save_params` does.
 
-        With `f_method`, ``save_params`` saves the classes and the sizes of the network, too, and the estimator that
-        they are loaded into needs neither data nor ``initialize``.
-
-        Parameters
-        ----------
-        f_params, f_optimizer, f_criterion, f_history, checkpoint : as for `skorch.NeuralNet.load_params`
-        **others
-            ``f_method``, the file with the state of the method, and ``use_safetensors``.
+        `f_params` also has the classes and the shape of a sample: what ``load_params`` needs for a new estimator that
+        predicts. `f_method` has the state of the method.
         """
-        if not self.initialized_:
-            f_method = others.get("f_method") or file_of_method(self, checkpoint)
-            description = None if f_method is None else description_in(f_method)
+        if use_safetensors and f_params is not None and self.initialized_:
+            save_safetensors(self, f_params)
+            f_params = None
+        with describing_data(self):
+            super().save_params(f_params, *files, use_safetensors=use_safetensors, **others)
+
+    def load_params(
+        self,
+        f_params=None,
+        f_optimizer=None,
+        f_criterion=None,
+        f_history=None,
+        checkpoint=None,
+        use_safetensors=False,
+        **others,
+    ):
+        """Load what ``save_params`` has saved, as `skorch.NeuralNet.load_params` does.
+
+        `f_params` brings the classes along, and the network is built if it has not been yet: a new estimator needs
+        neither data nor ``initialize``.
+        """
+        file = f_params or others.get("f_module") or file_of_params(self, checkpoint)
+        if file is not None:
+            load_arguments = self.torch_load_kwargs or {"weights_only": True}
+            description = description_in(file, use_safetensors=use_safetensors, **load_arguments)
             if description is not None:
                 take_description(self, description)
-                self.initialize()
-        super().load_params(f_params, f_optimizer, f_criterion, f_history, checkpoint, **others)
+                if not self.initialized_:
+                    self.initialize()
+        super().load_params(f_params, f_optimizer, f_criterion, f_history, checkpoint, use_safetensors, **others)
         self.is_loaded_ = True
-        if self.method_.data_description is not None:
-            take_description(self, self.method_.data_description)
 
     # --- one call of fit or partial_fit ---------------------------------------------------------------------------
 
@@ -221,7 +242,6 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     @contextmanager
     def _training_run(self, X, y, **arguments):
         """Hold a `TrainingRun` for the length of a block: it begins and ends here, and nowhere else."""
-        self.method_.data_description = describe_data(self)
         self._run = TrainingRun(self, X, y, **arguments)
         try:
             yield

@@ -35,8 +35,6 @@ class Method(BaseEstimator):
         Which samples were selected, and ``record.memory``; None before the first training.
     data_identity : str or None
         Tells the samples that the record is about from others.
-    data_description : dict or None
-        The classes and features that it is trained on, as plain values.
 
     Examples
     --------
@@ -70,7 +68,6 @@ class Method(BaseEstimator):
     epoch = 0
     record: SampleRecord | None = None
     data_identity: str | None = None
-    data_description: dict | None = None
 
     @property
     def n_passes(self) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Checkpoint, LoadInitState
 
@@ -22,34 +23,44 @@ def words(table):
     return X, WORDS[y]
 
 
+@pytest.mark.parametrize("use_safetensors", [False, True])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_new_estimator_predicts_labels_from_saved_parameters(words, quick, tmp_path, method):
+def test_a_new_estimator_predicts_labels_from_saved_parameters(words, quick, tmp_path, method, use_safetensors):
     clf = LECClassifier(method=method, **quick).fit(*words)
-    files = {"f_params": tmp_path / "params", "f_method": tmp_path / "method"}
-    clf.save_params(**files)
+    clf.save_params(f_params=tmp_path / "params", use_safetensors=use_safetensors)
 
     loaded = LECClassifier(method=method, **quick)
-    loaded.load_params(**files)
+    loaded.load_params(f_params=tmp_path / "params", use_safetensors=use_safetensors)
 
     assert np.array_equal(loaded.predict(words[0]), clf.predict(words[0]))
     assert np.array_equal(loaded.predict_proba(words[0]), clf.predict_proba(words[0]))
     assert np.array_equal(loaded.classes_, WORDS)
-    assert np.array_equal(loaded.clean_mask_, clf.clean_mask_)
+
+
+def test_torch_reads_the_file_as_before(words, quick, tmp_path):
+    clf = LECClassifier(TinyNet, **quick).fit(*words)
+    clf.save_params(f_params=tmp_path / "params")
+
+    network = TinyNet()
+    network.load_state_dict(torch.load(tmp_path / "params", weights_only=True))
+
+    assert torch.equal(network(torch.tensor(words[0])), clf.forward(words[0]))
+    assert "sklearn_lec" not in str(clf.module_.state_dict()._metadata)
 
 
 @pytest.mark.parametrize(
     "classes", [np.array([3, 7, 12]), np.array([False, True]), np.array([1.0, 2.0]), np.array(["x", "y"], dtype=object)]
 )
-def test_labels_keep_their_type(table, quick, classes):
+@pytest.mark.parametrize("use_safetensors", [False, True])
+def test_labels_keep_their_type(table, quick, classes, use_safetensors):
     X, y = table[0], classes[table[1] % len(classes)]
     clf = LECClassifier(**quick).fit(X, y)
-    params, method = io.BytesIO(), io.BytesIO()
-    clf.save_params(f_params=params, f_method=method)
-    params.seek(0)
-    method.seek(0)
+    file = io.BytesIO()
+    clf.save_params(f_params=file, use_safetensors=use_safetensors)
+    file.seek(0)
 
     loaded = LECClassifier(**quick)
-    loaded.load_params(f_params=params, f_method=method)
+    loaded.load_params(f_params=file, use_safetensors=use_safetensors)
 
     assert loaded.classes_.dtype == classes.dtype
     assert np.array_equal(loaded.predict(X), clf.predict(X))
@@ -57,7 +68,7 @@ def test_labels_keep_their_type(table, quick, classes):
 
 def test_a_checkpoint_of_skorchs_brings_the_classes_along(words, quick, tmp_path):
     def checkpoint():
-        return Checkpoint(dirname=tmp_path, f_method="method-{last_epoch[epoch]}.pt", monitor=None)
+        return Checkpoint(dirname=tmp_path, f_params="params-{last_epoch[epoch]}.pt", monitor=None)
 
     clf = LECClassifier(**quick, callbacks=[checkpoint()]).fit(*words)
 
@@ -70,11 +81,10 @@ def test_a_checkpoint_of_skorchs_brings_the_classes_along(words, quick, tmp_path
 
 def test_names_of_features_are_loaded_and_checked(words, quick, tmp_path):
     X = pd.DataFrame(words[0], columns=["a", "b", "c", "d"])
-    files = {"f_params": tmp_path / "params", "f_method": tmp_path / "method"}
-    LECClassifier(**quick).fit(X, words[1]).save_params(**files)
+    LECClassifier(**quick).fit(X, words[1]).save_params(f_params=tmp_path / "params")
 
     loaded = LECClassifier(**quick)
-    loaded.load_params(**files)
+    loaded.load_params(f_params=tmp_path / "params")
 
     assert loaded.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     with pytest.raises(ValueError, match="feature names"):
@@ -82,47 +92,59 @@ def test_names_of_features_are_loaded_and_checked(words, quick, tmp_path):
 
 
 def test_numbers_are_never_given_for_labels(words, quick, tmp_path):
-    LECClassifier(TinyNet, **quick).fit(*words).save_params(f_params=tmp_path / "params")
+    clf = LECClassifier(TinyNet, **quick).fit(*words)
+    torch.save(dict(clf.module_.state_dict()), tmp_path / "params")  # without the notes
     loaded = LECClassifier(TinyNet, module__num_classes=3, **quick).initialize()
     loaded.load_params(f_params=tmp_path / "params")
 
     assert loaded.predict_proba(words[0]).shape == (90, 3)
-    with pytest.raises(NotFittedError, match=r"no classes.*Load f_method=.*, or set classes"):
+    with pytest.raises(NotFittedError, match=r"loaded a network but no classes.*Set classes; a file that"):
         loaded.predict(words[0])
 
-    assert set(loaded.set_params(classes=WORDS).predict(words[0])) <= set(WORDS)
+    assert np.array_equal(loaded.set_params(classes=WORDS).predict(words[0]), clf.predict(words[0]))
+
+
+def test_a_network_that_comes_with_the_module_predicts_numbers_as_in_skorch(words, quick):
+    assert set(LECClassifier(TinyNet(), **quick).initialize().predict(words[0])) <= {0, 1, 2}
 
 
 def test_a_network_that_cannot_be_built_without_data_names_what_is_missing(quick):
-    with pytest.raises(TypeError, match=r"Set module__in_features=..., module__num_classes=.... For saved parameters"):
+    with pytest.raises(TypeError, match=r"Set module__in_features=..., module__num_classes=.... load_params with"):
         LECClassifier(**quick).initialize()
     with pytest.raises(TypeError, match=r"needs num_classes, which fit may find.*Set module__num_classes=...\."):
         LECClassifier(module__in_features=4, **quick).initialize()
 
 
-def test_safetensors_need_the_sizes_and_the_classes(words, quick, tmp_path):
-    clf = LECClassifier(**quick).fit(*words)
-    clf.save_params(f_params=tmp_path / "params", use_safetensors=True)
-    with pytest.raises(ValueError, match="Safetensors can only store tensors"):
-        clf.save_params(f_method=tmp_path / "method", use_safetensors=True)
+def test_safetensors_of_others_are_loaded_and_have_no_classes(words, quick, tmp_path):
+    clf = LECClassifier(TinyNet, **quick).fit(*words)
+    save_file(clf.module_.state_dict(), tmp_path / "params")
 
-    loaded = LECClassifier(module__in_features=4, module__num_classes=3, classes=WORDS, **quick).initialize()
+    loaded = LECClassifier(TinyNet, module__num_classes=3, classes=WORDS, **quick).initialize()
     loaded.load_params(f_params=tmp_path / "params", use_safetensors=True)
 
     assert np.array_equal(loaded.predict(words[0]), clf.predict(words[0]))
 
 
+def test_others_read_our_safetensors(words, quick, tmp_path):
+    clf = LECClassifier(TinyNet, **quick).fit(*words)
+    clf.save_params(f_params=tmp_path / "params", use_safetensors=True)
+
+    network = TinyNet()
+    network.load_state_dict(load_file(tmp_path / "params"))
+
+    assert torch.equal(network(torch.tensor(words[0])), clf.forward(words[0]))
+
+
 def test_other_classes_than_the_saved_ones_are_refused(words, quick, tmp_path):
-    files = {"f_params": tmp_path / "params", "f_method": tmp_path / "method"}
-    LECClassifier(**quick).fit(*words).save_params(**files)
+    LECClassifier(**quick).fit(*words).save_params(f_params=tmp_path / "params")
 
     with pytest.raises(ValueError, match=r"tells \['ant', 'bee', 'cat'\] apart, but the classes here are \[0, 1, 2\]"):
-        LECClassifier(**quick, classes=[0, 1, 2]).load_params(**files)
+        LECClassifier(**quick, classes=[0, 1, 2]).load_params(f_params=tmp_path / "params")
 
 
 def test_a_training_is_not_begun_with_a_network_for_other_classes(words, quick, tmp_path):
     def checkpoint():
-        return Checkpoint(dirname=tmp_path, f_method="method.pt", monitor=None)
+        return Checkpoint(dirname=tmp_path, monitor=None)
 
     LECClassifier(**quick, callbacks=[checkpoint()]).fit(*words)
     y = np.where(words[1] == "ant", "dog", words[1])
@@ -131,21 +153,13 @@ def test_a_training_is_not_begun_with_a_network_for_other_classes(words, quick, 
         LECClassifier(**quick, callbacks=[LoadInitState(checkpoint())]).fit(words[0], y)
 
 
-def test_a_file_that_is_not_the_state_of_a_method_is_refused(words, quick, tmp_path):
-    LECClassifier(**quick).fit(*words).save_params(f_params=tmp_path / "params")
-
-    with pytest.raises(ValueError, match=r"is not the state of a method, as save_params\(f_method=...\) writes it"):
-        LECClassifier(**quick).load_params(f_params=tmp_path / "params", f_method=tmp_path / "params")
-
-
 def test_labels_that_no_file_can_hold_are_left_out(table, quick, tmp_path):
     y = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="datetime64[D]")[table[1]]
     clf = LECClassifier(TinyNet, **quick).fit(table[0], y)
-    files = {"f_params": tmp_path / "params", "f_method": tmp_path / "method"}
-    clf.save_params(**files)
+    clf.save_params(f_params=tmp_path / "params")
 
     loaded = LECClassifier(TinyNet, module__num_classes=3, **quick).initialize()
-    loaded.load_params(**files)
+    loaded.load_params(f_params=tmp_path / "params")
 
     assert torch.equal(weights(loaded), weights(clf))
     with pytest.raises(NotFittedError, match="no classes"):
