@@ -46,6 +46,12 @@ class HugeSamples:
         self.known = np.zeros(len(source), dtype=bool) if arrays is None else huge_samples(arrays[0], len(source))
         self.known = self.known if positions is None else self.known[positions]
 
+    def load(self, known: np.ndarray) -> None:
+        """Go on with what an interrupted training has found."""
+        if known.shape != self.known.shape or known.dtype != bool:
+            raise ValueError(f"these are not {len(self.known)} booleans")
+        self.known = known
+
     def among(self, samples: Tensor) -> Tensor:
         """Return those of `samples`, given by their numbers, that are known to be huge."""
         return samples[torch.from_numpy(self.known[samples.numpy()])]

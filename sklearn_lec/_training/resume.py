@@ -10,6 +10,7 @@ from skorch.helper import SliceDataset
 from torch import nn
 from torch.utils.data import Dataset
 
+from sklearn_lec._training.bad_samples import HugeSamples
 from sklearn_lec._training.batches import arrays_in_memory
 from sklearn_lec._training.folder import CheckpointFolder, foreign_checkpoint
 from sklearn_lec._training.identity import Fingerprint, digest
@@ -51,11 +52,14 @@ class Checkpoints:
         Initialized, but not trained yet.
     data : dict
         X, y and the weights of the samples: a run is resumed on the same data only.
+    huge : HugeSamples
+        Those of a Dataset are found batch by batch.
     """
 
-    def __init__(self, net, data: dict):
+    def __init__(self, net, data: dict, huge: HugeSamples):
         self.net = net
         self.data = data
+        self.huge = huge
         self.folder = CheckpointFolder(net.checkpoint_dir)
         self.identity = {}
         """What decides the result of the run, each by its digest."""
@@ -98,6 +102,7 @@ class Checkpoints:
                 raise ValueError(self._refusal(different, other_versions))
             with self._damage_named(state):
                 restore(net, state, n_samples=len(self.data["y"]))
+                self.huge.load(decode(state["huge"]))
                 # Both, as what comes later would be too late for a word on a damaged file.
                 self._set_random_numbers(state["now"])
                 moved = [
@@ -164,6 +169,7 @@ class Checkpoints:
     def _state(self) -> dict:
         """Return all that a training goes on with, as tensors and plain values."""
         run = {"format": FORMAT, "identity": self.identity, "versions": self.versions}
+        run["huge"] = encode(self.huge.known, "huge")
         return run | net_state(self.net) | {"before": self.before, "now": self._random_numbers()}
 
     def _random_numbers(self) -> tuple[dict, dict]:

@@ -110,7 +110,7 @@ class TrainingRun:
         self.reference: Tensor | None = None
         self.checkpoints = None
         if is_resumable and net.checkpoint_dir is not None:
-            self.checkpoints = Checkpoints(net, {"X": X, "y": y, "sample_weight": sample_weight})
+            self.checkpoints = Checkpoints(net, {"X": X, "y": y, "sample_weight": sample_weight}, self.huge)
         self._arrays = data_on_device(net, self.dataset)
         self._loss: FilteredLoss | None = None
         self._selected_in_epoch: Tensor | None = None

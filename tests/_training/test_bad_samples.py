@@ -1,5 +1,7 @@
 """Samples that cannot be learned from: which ones, and what a training makes of them."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from sklearn_lec import LECClassifier
 from sklearn_lec._training.bad_samples import HugeSamples, finite_samples, huge_samples
 from sklearn_lec.methods import METHODS
+from tests._training.interruption import power_cut, settings
 from tests.helpers import OnBatch, TinyConv, TinyNet, weights
 
 RNG = np.random.RandomState(0)
@@ -196,3 +199,21 @@ def test_forwards_matrix_is_not_read_from_a_huge_sample(spoiled, quick):
         LECClassifier(TinyNet, method="forward", **quick).fit(X, y)
 
     assert np.isnan(seen[0]).any(axis=1).nonzero()[0].tolist() == [7]
+
+
+def test_huge_samples_of_a_data_set_stay_known_when_a_run_is_resumed(spoiled, tmp_path):
+    parameters = settings("standard", iterator_train__shuffle=False, max_epochs=3)
+    data = Loading(*spoiled(1e20))
+    known = []
+    original = HugeSamples.left_out_of
+
+    def left_out_of(huge, batches):
+        known.append(huge.known.nonzero()[0].tolist())
+        return original(huge, batches)
+
+    with pytest.warns(UserWarning, match=IS_HUGE), power_cut(epoch=2):
+        LECClassifier(**parameters, checkpoint_dir=tmp_path).fit(data, None)
+    with patch.object(HugeSamples, "left_out_of", left_out_of), pytest.warns(UserWarning, match=IS_HUGE):
+        LECClassifier(**parameters, checkpoint_dir=tmp_path).fit(data, None)
+
+    assert known[0] == [7]

@@ -230,7 +230,7 @@ def rewrite(folder, change):
     file.write_bytes(hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue())
 
 
-PARTS = ["format", "identity", "versions", "modules", "optimizers", "method", "history"]
+PARTS = ["format", "huge", "identity", "versions", "modules", "optimizers", "method", "history"]
 PARTS += ["callbacks", "before", "now"]
 
 
@@ -250,13 +250,23 @@ def with_short_counts(state):
     state["method"]["state"]["record"]["counts"] = torch.zeros(5, dtype=torch.int16)
 
 
+def with_few_huge(state):
+    state["huge"]["ndarray"] = torch.zeros(5, dtype=torch.bool)
+
+
 def with_other_random_state(state):
     state["now"][0]["torch"] = torch.zeros(5, dtype=torch.uint8)
 
 
 DAMAGE = {f"without {name}": without_part(name) for name in PARTS}
 DAMAGE |= {f"a list for {name}": with_list(name) for name in PARTS}
-DAMAGE |= {"short memory": shortened, "short counts": with_short_counts, "short random state": with_other_random_state}
+DAMAGE |= {
+    "short memory": shortened,
+    "short counts": with_short_counts,
+    "few huge": with_few_huge,
+    "short random state": with_other_random_state,
+}
+DAMAGE |= {"few huge": with_few_huge}
 DAMAGE |= {"a list for all": lambda state: [1, 2], "a number for all": lambda state: 3}
 
 
