@@ -93,7 +93,7 @@ def settings(method):
         parameters["module"] = network(nn.Tanh)
     if number % 3 == 0:
         parameters["train_split"] = split(np.random.default_rng(3))
-    if number % 5 == 0:
+    if number % 7 == 0:
         parameters |= {"iterator_train__num_workers": 1, "iterator_train__persistent_workers": True}
     return parameters
 
@@ -131,12 +131,12 @@ def kill_and_compare(folder, *, n_kills, n_epochs):
         for number, method in zip(range(n_kills), itertools.cycle(METHODS), strict=False):
             process = start("killed", method)
             seen, n_new, wanted = _checkpoints(folder, method), 0, rng.randint(1, max(1, epochs_between))
-            # Every fifth time at a moment that has nothing to do with checkpoints.
-            while number % 5 and process.poll() is None and n_new < wanted:
+            # Every seventh time at a moment that has nothing to do with checkpoints.
+            while number % 7 and process.poll() is None and n_new < wanted:
                 time.sleep(0.01)
                 now = _checkpoints(folder, method)
                 n_new, seen = n_new + len(now - seen), seen | now
-            time.sleep(rng.uniform(0, 0.1) if number % 5 else rng.uniform(0, 4))
+            time.sleep(rng.uniform(0, 0.1) if number % 7 else rng.uniform(0, 4))
             n_done += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.wait()
