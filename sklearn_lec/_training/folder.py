@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import os
+import pickle
 import re
 import secrets
 import weakref
@@ -15,7 +16,7 @@ from sklearn_lec._training.warn import warn_caller
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks; there, two trainings in one folder are the user's to avoid
+except ImportError:  # Windows has no such locks: users must avoid two trainings in one folder
     fcntl = None
 
 __all__ = ["CheckpointFolder", "foreign_checkpoint"]
@@ -64,7 +65,7 @@ class CheckpointFolder:
                     f"checkpoint_dir={str(self.path)!r} is in use by another training. Use another folder for each "
                     "fit, or wait for the other one."
                 ) from error
-            # A file system without locks: two trainings in one folder are the user's to avoid.
+            # A file system without locks: users must avoid two trainings in one folder.
         self._descriptor = descriptor
         _open_folders.add(self)
 
@@ -88,24 +89,24 @@ class CheckpointFolder:
 
     def check_writable(self) -> None:
         """Raise an error if no file can be written."""
-        self._write_whole(self.path / "epoch-000000.ckpt", b"", keep=False)
+        self._write_whole(self.path / "epoch-000000.ckpt", keep=False)
 
     def write(self, state: dict, *, epoch: int) -> None:
         """Write the state after `epoch`, and delete what is older than the one before."""
         buffer = io.BytesIO()
         torch.save(state, buffer)
-        content = buffer.getvalue()
-        self._write_whole(self.path / f"epoch-{epoch:06d}.ckpt", hashlib.sha256(content).digest() + content)
+        content = buffer.getbuffer()
+        self._write_whole(self.path / f"epoch-{epoch:06d}.ckpt", hashlib.sha256(content).digest(), content)
         half_written = [file for file in self.path.glob("epoch-*.tmp") if not file.is_dir()]
         for old in [*self.files()[N_KEPT:], *half_written]:
             old.unlink(missing_ok=True)
 
-    def _write_whole(self, file: Path, content: bytes, *, keep: bool = True) -> None:
+    def _write_whole(self, file: Path, *parts, keep: bool = True) -> None:
         """Write a file under another name, and give it its own when it is whole; delete it again if not `keep`."""
         temporary = file.with_suffix(f".{secrets.token_hex(8)}.tmp")
         try:
             with temporary.open("xb") as handle:  # a new file: one that is there, or a link, is an error
-                handle.write(content)
+                handle.writelines(parts)
                 handle.flush()
                 os.fsync(handle.fileno())
             if keep:
@@ -119,8 +120,8 @@ class CheckpointFolder:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def read(self, *, map_location) -> dict | None:
-        """Return the newest intact state; None if there is no checkpoint.
+    def read(self) -> dict | None:
+        """Return the newest intact state, its tensors on the CPU; None if there is no checkpoint.
 
         A damaged checkpoint is passed over with a warning; if there are only damaged ones, that is an error.
         """
@@ -130,7 +131,7 @@ class CheckpointFolder:
             digest, content = content[:32], content[32:]
             if hashlib.sha256(content).digest() == digest:
                 try:
-                    return torch.load(io.BytesIO(content), map_location=map_location, weights_only=True)
+                    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
                 except Exception as error:  # torch raises whatever its parts raise
                     raise foreign_checkpoint(self.path, error) from error
             warn_caller(f"the checkpoint {file} is damaged; going back to the one before.")
@@ -141,7 +142,9 @@ class CheckpointFolder:
 
 def foreign_checkpoint(folder: Path, error: Exception) -> ValueError:
     """Return the error to raise for a file that is intact, but not what this version writes."""
-    reason = str(error).partition(".")[0]  # what torch says after that is advice to execute what is in the file
+    reason = str(error).partition("\n")[0]
+    if isinstance(error, pickle.UnpicklingError):  # torch goes on with the advice to execute what is in the file
+        reason = reason.partition(".")[0]
     return ValueError(
         f"the newest checkpoint in {folder} is damaged or from another version of sklearn-lec "
         f"({type(error).__name__}: {reason}). Delete the folder to start anew, or go on with that version."

@@ -9,6 +9,8 @@ import copyreg
 import dis
 import functools
 import hashlib
+import importlib.util
+import inspect
 import random
 import sys
 import threading
@@ -20,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 import torch
+from sklearn.utils import check_random_state
 from skorch.callbacks import Callback
 from torch import nn
 from torch.utils.data import Dataset
@@ -27,10 +30,13 @@ from torch.utils.data import Dataset
 from sklearn_lec._training.batches import arrays_in_memory
 from sklearn_lec.methods import Method
 
-__all__ = ["GENERATORS", "Fingerprint", "digest"]
+__all__ = ["Fingerprint", "digest", "settings_of"]
 
 GENERATORS = (torch.Generator, np.random.RandomState, np.random.Generator, random.Random)
 """Random number generators; what has been drawn from them is no part of a digest."""
+
+BLOCK = 2**24
+"""How many bytes of an array are looked at in one go."""
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 _WITHOUT_CONTENT = (type(threading.Lock()), type(threading.RLock()), weakref.ref, types.GetSetDescriptorType)
@@ -108,7 +114,7 @@ class Fingerprint:
             return self._array(value, where)
         if isinstance(value, torch.Tensor) and value.layout is torch.strided and not nn.parameter.is_lazy(value):
             array = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-            return "tensor", value.dtype, tuple(value.shape), _hash(array)
+            return "tensor", value.dtype, tuple(value.shape), _hash_of_array(array)
         if isinstance(value, types.ModuleType):
             return "module", self._package_of(value.__name__) or Path(getattr(value, "__file__", None) or "").name
         if isinstance(value, type):
@@ -124,7 +130,7 @@ class Fingerprint:
     def _generator(self, generator, where: str) -> tuple:
         """Note a generator; only torch tells what it was seeded with."""
         # What the global ones draw is part of a run's own random numbers.
-        if generator is not torch.default_generator and generator is not np.random.mtrand._rand:
+        if not any(generator is one for one in _global_generators()):
             self.generators[where] = generator
         return type(generator), generator.initial_seed() if isinstance(generator, torch.Generator) else ""
 
@@ -133,10 +139,12 @@ class Fingerprint:
         if scipy.sparse.issparse(array):
             array = array.tocsr()
             return "sparse", array.shape, *self._all([array.data, array.indices, array.indptr], where)
+        if isinstance(array, np.ma.MaskedArray):
+            return "masked", *self._all([array.filled(), np.ma.getmaskarray(array)], where)
         array = np.asarray(array)
         if array.dtype.hasobject:
             return "array", array.shape, *self._all(array.ravel().tolist(), where)
-        return "array", array.dtype.str, array.shape, _hash(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        return "array", array.dtype.str, array.shape, _hash_of_array(array)
 
     # --- code -----------------------------------------------------------------------------------------------------
 
@@ -165,15 +173,35 @@ class Fingerprint:
     def _content(self, function: types.FunctionType, where: str) -> tuple:
         """Describe a function of the user's own: its code, and all that it refers to by a name."""
         defaults = self._all([function.__defaults__, function.__kwdefaults__, vars(function)], where)
-        code = function.__code__
         namespace, refers_to = function.__globals__, []
-        for name in sorted({name for part in _nested(code) for name in _global_names(part)} & namespace.keys()):
-            value = namespace[name]
-            refers_to += [name, self.of(value, f"{where}: {name}")]
-            if isinstance(value, types.ModuleType) and not self._package_of(value.__name__):
-                used = sorted({name for part in _nested(code) for name in part.co_names} & vars(value).keys())
-                refers_to += [self.of(vars(value)[name], f"{where}: {value.__name__}.{name}") for name in used]
-        return self._code(code, where, doc=function.__doc__), *defaults, *refers_to
+        parts = list(_nested(function.__code__))
+        used = {name for part in parts for name in part.co_names}
+        for name in sorted({name for part in parts for name in _global_names(part)} & namespace.keys()):
+            refers_to += [name, self.of(namespace[name], f"{where}: {name}")]
+            refers_to += self._used_of_module(namespace[name], used, where)
+        for name in sorted({name for part in parts for name in _imported_modules(part, namespace)}):
+            if self._package_of(name) is None:
+                refers_to += [name, *self._used_of_module(self._imported(name, where), used, where)]
+        return self._code(function.__code__, where, doc=function.__doc__), *defaults, *refers_to
+
+    def _imported(self, name: str, where: str) -> types.ModuleType | None:
+        """Import a module of the user's own that a function would import when it is called."""
+        try:
+            return importlib.import_module(name)
+        except Exception:  # whatever its code raises
+            self.unknown[f"{where}: {name}"] = "module that cannot be imported"
+            return None
+
+    def _used_of_module(self, module, used: set[str], where: str) -> list[str]:
+        """Return digests of what code may use of a module of the user's own, given the names in the code."""
+        if not isinstance(module, types.ModuleType) or self._package_of(module.__name__):
+            return []
+        digests = []
+        for name in sorted(used & vars(module).keys()):
+            value = vars(module)[name]
+            digests += [name, self.of(value, f"{where}: {module.__name__}.{name}")]
+            digests += self._used_of_module(value, used - {name}, where)
+        return digests
 
     def _code(self, code: types.CodeType, where: str, doc: str | None = None) -> tuple:
         """Describe compiled code, without where it stands and what its documentation says."""
@@ -199,7 +227,7 @@ class Fingerprint:
         package = (module_name or "").partition(".")[0]
         if package in sys.stdlib_module_names or package == "sklearn_lec":
             return package
-        file = getattr(sys.modules.get(module_name), "__file__", None)
+        file = _file_of(module_name or "__main__")
         if file is None or not {"site-packages", "dist-packages"} & set(Path(file).parts):
             return None
         self.packages.add(package)
@@ -229,7 +257,7 @@ class Fingerprint:
         if isinstance(value, Method):  # its memory is in the checkpoint
             return kind, self._attributes(value.get_params(deep=False), where)
         if isinstance(value, Callback):
-            return kind, self._attributes({k: v for k, v in vars(value).items() if not k.endswith("_")}, where)
+            return kind, self._attributes(settings_of(value), where)
         if isinstance(value, Dataset) and (arrays := arrays_in_memory(value)) is not None:
             return kind, *self._all(arrays, where)
         try:
@@ -254,7 +282,7 @@ class Fingerprint:
 
     def _all(self, values, where: str) -> list[str]:
         """Return the digest of each value."""
-        return [self.of(value, where) for value in values]
+        return [self.of(value, f"{where}[{number}]") for number, value in enumerate(values)]
 
     def _note_unknown(self, value, where: str) -> str:
         """Note that a value could not be looked into, and return its type."""
@@ -268,10 +296,37 @@ def digest(value) -> str:
 
 
 def _hash(*parts) -> str:
-    """Return a short text for bytes or for anything whose ``repr`` says it all."""
-    if len(parts) == 1 and isinstance(parts[0], np.ndarray):
-        return hashlib.sha256(parts[0].data).hexdigest()
+    """Return a short text for values whose ``repr`` says it all."""
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _hash_of_array(array: np.ndarray) -> str:
+    """Return a short text for the values of an array, in whatever order they are in memory; copies a block at most."""
+    total, array = hashlib.sha256(), np.atleast_1d(array)
+    n_rows = max(1, BLOCK // max(1, array[:1].nbytes))
+    for start in range(0, len(array), n_rows):
+        block = np.ascontiguousarray(array[start : start + n_rows])
+        total.update(block.reshape(-1).view(np.uint8).data)
+    return total.hexdigest()
+
+
+def settings_of(callback: Callback) -> dict[str, object]:
+    """Return the attributes of a callback that say what it does; the others are what it has remembered.
+
+    Those that its constructor names. If it stores an argument under another name, any attribute may be a setting, but
+    for names that end in an underscore.
+    """
+    arguments = inspect.signature(type(callback)).parameters.values()
+    names = {argument.name for argument in arguments}
+    is_open = not names <= vars(callback).keys()  # so it is with *args and **kwargs
+    return {
+        name: part for name, part in vars(callback).items() if name in names or (is_open and not name.endswith("_"))
+    }
+
+
+def _global_generators() -> tuple:
+    """Return the generators that torch, numpy and Python draw from if they are not told otherwise."""
+    return torch.default_generator, check_random_state(None), random.random.__self__
 
 
 def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -285,6 +340,24 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 def _global_names(code: types.CodeType) -> set[str]:
     """Return the names that code looks up outside of itself; not those of attributes."""
     return {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
+def _imported_modules(code: types.CodeType, namespace: dict) -> Iterator[str]:
+    """Yield the full names of the modules that code imports by itself."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    for position, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level = steps[position - 2].argval  # how many dots; then come the names to import from it
+            package = namespace.get("__package__") or ""
+            yield importlib.util.resolve_name("." * level + step.argval, package) if level else step.argval
+
+
+def _file_of(module_name: str) -> str | None:
+    """Return the file of a module; if it is not loaded yet, that of the package that it is in."""
+    if module_name in sys.modules:
+        return getattr(sys.modules[module_name], "__file__", None)
+    spec = importlib.util.find_spec(module_name.partition(".")[0])
+    return None if spec is None else spec.origin
 
 
 def _is_filled(cell: types.CellType) -> bool:

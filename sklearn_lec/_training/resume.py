@@ -5,6 +5,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
 from skorch.callbacks import Checkpoint, GradientNormClipping, LRScheduler, ParamMapper, TrainEndCheckpoint
 from skorch.helper import SliceDataset
 from torch import nn
@@ -65,6 +66,8 @@ class Checkpoints:
         """What decides the result of the run, each by its digest."""
         self.generators = {}
         """The random number generators of the user's own that were found in parameters, data and network."""
+        self.versions = {}
+        """Those of Python and of the packages that the run uses."""
         self.before = None
         """The random numbers with which the run began; the split of the data is drawn from them."""
         self.changing = None
@@ -88,44 +91,44 @@ class Checkpoints:
         self._warn_of_generators_in_workers()
         self.before = self._random_numbers()
         self.changing = self._digests_of_changing()
-        state = self.folder.read(map_location=net.device)
+        self.versions = _versions(fingerprint.packages)
+        state = self.folder.read()
         if state is not None:
-            versions = _versions(fingerprint.packages)
             with self._damage_named(state):
                 different, differs_in_callbacks = _compare(self.identity, state["identity"])
                 other_versions = {
-                    name: (of_run, versions[name])
+                    name: (of_run, self.versions[name])
                     for name, of_run in state["versions"].items()
-                    if versions.get(name) not in (None, of_run)
+                    if self.versions.get(name) not in (None, of_run)
                 }
             if different:
                 raise ValueError(self._refusal(different, other_versions))
             with self._damage_named(state):
-                restore(net, state, n_samples=len(self.data["y"]))
+                lost = restore(net, state, n_samples=len(self.data["y"]))
                 self.huge.load(decode(state["huge"]))
-                # Both, as what comes later would be too late for a word on a damaged file.
+                # Both, so that an error in either of them is found now.
                 self._set_random_numbers(state["now"])
-                moved = [
-                    name for name in self.generators if digest(state["before"][1][name]) != digest(self.before[1][name])
-                ]
+                of_run, own = state["before"][1], self.before[1]
+                moved = [name for name in own if digest(of_run.get(name)) != digest(own[name])]
                 self._set_random_numbers(state["before"])
-            self._warn_of_doubts(fingerprint, other_versions, differs_in_callbacks, moved)
+            doubts = dict(fingerprint.unknown)
+            doubts |= dict.fromkeys(moved, "generator that has been drawn from, or has another seed")
+            doubts |= dict.fromkeys(lost, "state that is not there yet, and begins anew")
+            self._warn_of_doubts(doubts, other_versions, differs_in_callbacks)
             # The split that comes next was drawn at the beginning of the run.
             self.before = state["before"]
             self.resumed = state
-        self.versions = _versions(fingerprint.packages)
         if len(net.history) < net.max_epochs:
             self.folder.check_writable()
 
-    def after_split(self) -> None:
-        """Check that the data was split as in the run that is resumed, and go on with its random numbers."""
+    def check_split(self) -> None:
+        """Raise an error if the data was not split as in the run that is resumed."""
         if self.resumed is None:
             return
         if self.net.method_.data_identity != self.resumed["method"]["state"]["data_identity"]:
             raise ValueError(
                 "train_split holds out other samples than in the run in checkpoint_dir. Give it a random_state."
             )
-        self.go_on()
 
     def go_on(self) -> None:
         """Go on with the random numbers of the run that is resumed, if there is one."""
@@ -144,7 +147,7 @@ class Checkpoints:
             self.changing = None
             if changed:
                 warn_caller(
-                    f"{', '.join(changed)} changed during the first epoch, and checkpoint_dir cannot save that: a run "
+                    f"{', '.join(changed)} changed during an epoch, and checkpoint_dir cannot save that: a run "
                     "that is resumed may end differently. Saved are parameters, buffers and plain attributes of the "
                     "network, plain attributes of callbacks, and random number generators."
                 )
@@ -181,8 +184,8 @@ class Checkpoints:
         """Put the generators into states that `_random_numbers` returned."""
         of_global, own = states
         set_global_state(decode(of_global))
-        for name, generator in self.generators.items():
-            set_generator_state(generator, own[name])
+        for name in self.generators.keys() & own.keys():
+            set_generator_state(self.generators[name], own[name])
 
     def _digests_of_changing(self) -> dict[str, str]:
         """Return digests of what is read or called during the training, and might change by that."""
@@ -213,6 +216,8 @@ class Checkpoints:
             if state["format"] != FORMAT:
                 raise ValueError(f"format {state['format']}")
             yield
+        except torch.cuda.OutOfMemoryError:  # a RuntimeError, too
+            raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise foreign_checkpoint(self.folder.path, error) from error
 
@@ -222,6 +227,8 @@ class Checkpoints:
             f"checkpoint_dir={str(self.net.checkpoint_dir)!r} holds a run that differs in "
             f"{', '.join(sorted(different))}. Use another folder for each fit, or delete this one to start anew."
         )
+        if any(_has_code(getattr(self.net, name, None)) for name in different):
+            message += " Code counts with all that it refers to, global values too."
         if any(isinstance(getattr(self.net, name, None), nn.Module) for name in different):
             message += (
                 " The weights of a network that is passed as an instance are compared, too: call torch.manual_seed "
@@ -231,18 +238,16 @@ class Checkpoints:
             message += f" It was begun with Python {other_versions['Python'][0]}, where functions look different."
         return message
 
-    def _warn_of_doubts(self, fingerprint, other_versions, differs_in_callbacks, moved) -> None:
+    def _warn_of_doubts(self, doubts, other_versions, differs_in_callbacks) -> None:
         """Warn of what may make the result another one than that of a run in one piece."""
         name = f"the run in checkpoint_dir={str(self.net.checkpoint_dir)!r}"
         if other_versions:
             changes = [f"{package} {old} (now {new})" for package, (old, new) in other_versions.items()]
             warn_caller(f"{name} was begun with {', '.join(changes)}: its result may be another than in one piece.")
-        unknown = dict(fingerprint.unknown)
         if (dataset := _loading_dataset(self.data["X"])) is not None:
-            unknown["X"] = f"{type(dataset).__name__} that loads its samples"
-        unknown |= dict.fromkeys(moved, "generator that has been drawn from, or has another seed")
-        if unknown:
-            named = ", ".join(f"{where} (a {kind})" for where, kind in unknown.items())
+            doubts = doubts | {"X": f"{type(dataset).__name__} that loads its samples"}
+        if doubts:
+            named = ", ".join(f"{where} (a {kind})" for where, kind in doubts.items())
             warn_caller(f"{name} is resumed, but it is not certain that these are the same as before: {named}.")
         if differs_in_callbacks:
             warn_caller(
@@ -261,7 +266,8 @@ def _identity(net, data: dict, fit_params: dict, fingerprint: Fingerprint) -> di
     parts |= data | {f"fit_params.{name}": value for name, value in fit_params.items()}
     parts |= {f"callbacks.{name}": callback for name, callback in net.callbacks_ if not _only_looks_on(callback)}
     parts["the class of the estimator"] = type(net)
-    return {name: fingerprint.of(value, name) for name, value in parts.items()}
+    # In one order: digests of functions that call each other depend on which of them comes first.
+    return {name: fingerprint.of(parts[name], name) for name in sorted(parts)}
 
 
 def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str], list[str]]:
@@ -270,6 +276,11 @@ def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str
     only_in_one = identity.keys() ^ of_run.keys()
     callbacks = [name for name in different if name.startswith("callbacks.") and name in only_in_one]
     return [name for name in different if name not in callbacks], callbacks
+
+
+def _has_code(value) -> bool:
+    """Return whether a parameter is code, or an object with code of its own."""
+    return callable(value) or hasattr(value, "__dict__")
 
 
 def _loading_dataset(X) -> Dataset | None:

@@ -86,11 +86,11 @@ def global_state() -> dict:
 
 def set_global_state(state: dict) -> None:
     """Put the global generators into a state that `global_state` returned."""
-    torch.set_rng_state(state["torch"])
+    torch.set_rng_state(state["torch"].cpu())
     np.random.set_state(state["numpy"])
     random.setstate(state["python"])
     # A stream may have been pickled on a machine with other devices.
     if torch.cuda.is_initialized() and len(state.get("cuda", ())) == torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(state["cuda"])
+        torch.cuda.set_rng_state_all([of_device.cpu() for of_device in state["cuda"]])
     if "mps" in state and torch.backends.mps.is_available():
-        torch.mps.set_rng_state(state["mps"])
+        torch.mps.set_rng_state(state["mps"].cpu())

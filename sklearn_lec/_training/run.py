@@ -157,9 +157,11 @@ class TrainingRun:
         self.numbers = torch.from_numpy(numbers)
         self._recognize_samples()
         self._warnings.of_huge_values(self.huge.among(self.numbers))
+        if self.checkpoints is not None:
+            self.checkpoints.check_split()
         self.method.before_training(NetContext(self.net, self))
         if self.checkpoints is not None:
-            self.checkpoints.after_split()
+            self.checkpoints.go_on()
         self.separate_vote = self._decide_on_separate_vote()
 
     def _recognize_samples(self) -> None:

@@ -24,8 +24,8 @@ def net_state(net) -> dict:
     }
 
 
-def restore(net, state: dict, *, n_samples: int) -> None:
-    """Bring a net into a state that `net_state` returned.
+def restore(net, state: dict, *, n_samples: int) -> list[str]:
+    """Bring a net into a state that `net_state` returned, and return what could not be put back.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def restore(net, state: dict, *, n_samples: int) -> None:
         _restore_module(module, state["modules"][name])
     for name, optimizer in _optimizers(net).items():
         optimizer.load_state_dict(state["optimizers"][name])
-    net.method_.load_state_dict(decode(state["method"]))
+    device = next((parameter.device for parameter in net.module_.parameters()), net.device)
+    net.method_.load_state_dict(_on(device, decode(state["method"])))
     record = net.method_.record
     tables = [] if record is None else [record.current, record.last, record.counts, *record.memory.values()]
     if {len(table) for table in tables} - {n_samples}:
@@ -48,8 +49,11 @@ def restore(net, state: dict, *, n_samples: int) -> None:
     if not all(isinstance(epoch, dict) and isinstance(epoch["batches"], list) for epoch in epochs):
         raise TypeError("the history is not a list of epochs")
     net.history = History(epochs)
-    for name, callback in net.callbacks_:
-        _restore_callback(callback, state["callbacks"].get(name, {}))
+    return [
+        f"callbacks.{name}.{attribute}"
+        for name, callback in net.callbacks_
+        for attribute in _restore_callback(callback, state["callbacks"].get(name, {}))
+    ]
 
 
 # --- modules ------------------------------------------------------------------------------------------------------
@@ -58,7 +62,8 @@ def restore(net, state: dict, *, n_samples: int) -> None:
 def _modules(net) -> dict[str, nn.Module]:
     """Return the networks and criteria of a net by their names, whatever subclasses have called them."""
     parts = {f"{name}_": getattr(net, f"{name}_") for name in (*net._modules, *net._criteria)}
-    return {name: part for name, part in parts.items() if isinstance(part, nn.Module)}
+    # What torch.compile wraps around a module is no part of the training.
+    return {name: getattr(part, "_orig_mod", part) for name, part in parts.items() if isinstance(part, nn.Module)}
 
 
 def _optimizers(net) -> dict[str, torch.optim.Optimizer]:
@@ -124,19 +129,28 @@ def _restore_attributes(module: nn.Module, state: dict) -> None:
     parts = dict(module.named_modules())
     for full_name, value in state["buffers"].items():
         path, _, name = full_name.rpartition(".")
-        setattr(parts[path], name, value)
+        setattr(parts[path], name, value.to(getattr(parts[path], name).device))
     for path, name, value in state["values"]:
-        setattr(parts[path], name, decode(value))
+        before = getattr(parts[path], name, None)
+        value = decode(value)
+        setattr(parts[path], name, _on(before.device, value) if isinstance(before, torch.Tensor) else value)
 
 
 def hidden_attributes(net) -> dict[str, object]:
-    """Return what networks and criteria remember in attributes that `net_state` cannot save."""
-    return {
+    """Return what networks, criteria and callbacks remember in attributes that `net_state` cannot save."""
+    of_modules = {
         ".".join(filter(None, (kind, path, name))): value
         for kind, module in _modules(net).items()
         for path, name, value in _own_attributes(module)
-        if not _is_plain(value)
     }
+    of_callbacks = {
+        f"callbacks.{name}.{attribute}": value
+        for name, callback in net.callbacks_
+        if not _is_of_library(callback)
+        for attribute, value in vars(callback).items()
+        if not _has_state(value)
+    }
+    return {name: value for name, value in (of_modules | of_callbacks).items() if not _is_plain(value)}
 
 
 # --- callbacks ----------------------------------------------------------------------------------------------------
@@ -145,24 +159,35 @@ def hidden_attributes(net) -> dict[str, object]:
 def _callback_state(callback, callback_name: str) -> dict:
     """Return the attributes of a callback that can be saved; of skorch's own those that training sets."""
     state = {}
-    of_library = type(callback).__module__.partition(".")[0] in ("skorch", "sklearn_lec")
     for name, value in vars(callback).items():
-        if of_library and not name.endswith("_"):
+        if _is_of_library(callback) and not name.endswith("_"):
             continue
-        if hasattr(value, "state_dict") and not isinstance(value, type):
+        if _has_state(value):
             state[name] = {"state_dict": encode(value.state_dict(), f"{callback_name}.{name}")}
         elif _is_plain(value):
             state[name] = {"value": encode(value, name)}
     return state
 
 
-def _restore_callback(callback, state: dict) -> None:
-    """Put back what `_callback_state` returned."""
+def _is_of_library(callback) -> bool:
+    """Return whether a callback sets nothing in a training but attributes whose names end in an underscore."""
+    return type(callback).__module__.partition(".")[0] in ("skorch", "sklearn_lec")
+
+
+def _has_state(value) -> bool:
+    """Return whether a value saves its state by itself, as a scheduler does."""
+    return hasattr(value, "state_dict") and not isinstance(value, type)
+
+
+def _restore_callback(callback, state: dict) -> list[str]:
+    """Put back what `_callback_state` returned; return the attributes that the callback makes later by itself."""
+    missing = [name for name, saved in state.items() if "state_dict" in saved and not hasattr(callback, name)]
     for name, saved in state.items():
         if "value" in saved:
             setattr(callback, name, decode(saved["value"]))
-        else:
+        elif name not in missing:
             getattr(callback, name).load_state_dict(decode(saved["state_dict"]))
+    return missing
 
 
 # --- random numbers -----------------------------------------------------------------------------------------------
@@ -192,6 +217,9 @@ def set_generator_state(generator, state) -> None:
 
 # --- plain values -------------------------------------------------------------------------------------------------
 
+TAG = "__sklearn_lec__"
+"""The key of a dict that stands for another kind of value."""
+
 
 def _is_plain(value) -> bool:
     """Return whether `encode` takes a value."""
@@ -216,17 +244,20 @@ def encode(value, where: str):
     encoded : object
         `decode` makes the value of it again.
     """
-    if type(value) is Counter:  # MultiStepLR counts its milestones
-        return {"counter": [encode(list(item), where) for item in value.items()]}
+    if type(value) is Counter or (type(value) in (dict, OrderedDict) and TAG in value):
+        # MultiStepLR counts its milestones.
+        return {TAG: type(value).__name__, "items": [encode(list(item), where) for item in value.items()]}
     if type(value) in (dict, OrderedDict):
         return {encode(key, where): encode(part, f"{where}.{key}") for key, part in value.items()}
     if type(value) in (list, tuple):
         return type(value)(encode(part, where) for part in value)
     if isinstance(value, np.generic):
         return encode(value.item(), where)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        return {"ndarray": torch.from_numpy(np.array(value, dtype=_storable(value.dtype))), "dtype": value.dtype.str}
-    if value is None or isinstance(value, (bool, int, float, str, torch.Tensor)):
+    if type(value) is np.ndarray and value.dtype.kind in "biuf":
+        array = torch.from_numpy(np.array(value, dtype=_storable(value.dtype)))
+        return {TAG: "ndarray", "values": array, "dtype": value.dtype.str}
+    # Not subclasses, such as enumerations: loading would refuse them.
+    if value is None or type(value) in (bool, int, float, str, torch.Tensor, nn.Parameter):
         return value
     raise TypeError(
         f"checkpoint_dir cannot save {where}, which is a {type(value).__name__}: only numbers, text and arrays."
@@ -235,14 +266,26 @@ def encode(value, where: str):
 
 def decode(value):
     """Return what `encode` was given."""
-    if isinstance(value, dict) and value.keys() == {"ndarray", "dtype"}:
-        return value["ndarray"].cpu().numpy().astype(value["dtype"])
-    if isinstance(value, dict) and value.keys() == {"counter"}:
-        return Counter({decode(key): count for key, count in value["counter"]})
+    if isinstance(value, dict) and TAG in value:
+        if value[TAG] == "ndarray":
+            return value["values"].cpu().numpy().astype(value["dtype"])
+        items = dict(map(decode, value["items"]))
+        return Counter(items) if value[TAG] == "Counter" else items
     if isinstance(value, dict):
         return {key: decode(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(map(decode, value))
+    return value
+
+
+def _on(device, value):
+    """Return a value with the tensors in it on a device."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {key: _on(device, part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_on(device, part) for part in value)
     return value
 
 

@@ -30,7 +30,7 @@ def test_what_is_no_checkpoint_is_left_alone(tmp_path):
 
     folder.write({"a": 1}, epoch=1)
 
-    assert folder.read(map_location="cpu") == {"a": 1}
+    assert folder.read() == {"a": 1}
     assert names(tmp_path) == sorted([*before, "epoch-000001.ckpt"])
 
 
@@ -40,7 +40,7 @@ def test_the_newest_of_more_than_a_million_epochs_is_found(tmp_path):
     folder.write({"a": 1}, epoch=999_999)
     folder.write({"a": 2}, epoch=1_000_000)
 
-    assert folder.read(map_location="cpu") == {"a": 2}
+    assert folder.read() == {"a": 2}
 
 
 def test_a_planted_link_is_not_followed(tmp_path):
@@ -56,7 +56,7 @@ def test_a_planted_link_is_not_followed(tmp_path):
     folder.write({"a": 1}, epoch=1)
 
     assert victim.read_text() == "precious"
-    assert folder.read(map_location="cpu") == {"a": 1}
+    assert folder.read() == {"a": 1}
 
 
 def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_the_others(tmp_path):
@@ -70,7 +70,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_the_others(tmp_p
         folder.write({"a": 2}, epoch=2)
 
     assert names(tmp_path) == ["epoch-000001.ckpt"]
-    assert folder.read(map_location="cpu") == {"a": 1}
+    assert folder.read() == {"a": 1}
 
 
 def test_a_folder_that_is_read_only_is_refused_before_training(table, tmp_path):

@@ -1,5 +1,6 @@
 """Digests: the same for the same thing in every process, and another one for whatever differs."""
 
+import importlib
 import os
 import random
 import subprocess
@@ -13,11 +14,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from skorch.callbacks import LRScheduler
+from skorch.callbacks import Callback, LRScheduler
 from skorch.dataset import ValidSplit
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset, WeightedRandomSampler
 
+from sklearn_lec._training import identity
 from sklearn_lec._training.identity import Fingerprint, digest
 from tests.helpers import TinyNet
 
@@ -68,6 +70,8 @@ def seeded(make, seed=0):
         (TensorDataset(torch.ones(3, 1), torch.ones(3)), TensorDataset(torch.zeros(3, 1), torch.ones(3))),
         (np.ones(3), np.zeros(3)),
         (np.ones(3), np.ones((3, 1))),
+        (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
+        (np.arange(4.0), np.arange(4.0)[::-1]),
         (scipy.sparse.eye_array(3), scipy.sparse.eye_array(3) * 2),
         (TinyNet, Path),
         (1, True),
@@ -122,6 +126,7 @@ IN_A_PROCESS = """
 import re
 import torch
 from torch import nn
+from sklearn_lec._training import identity
 from sklearn_lec._training.identity import digest
 
 class Net(nn.Module):
@@ -177,14 +182,14 @@ def test_what_cannot_be_read_is_named_and_no_error(value):
 
     fingerprint.of([value], "criterion__weight")
 
-    assert fingerprint.unknown == {"criterion__weight": "Tensor"}
+    assert fingerprint.unknown == {"criterion__weight[0]": "Tensor"}
 
 
 def test_random_number_generators_are_found_wherever_they_are():
     class Jitter(Dataset):
         def __init__(self):
             self.noise = np.random.default_rng(0)
-            self.parts = [random.Random(0)]
+            self.parts = [random.Random(0), random.Random(1)]
 
     generator = torch.Generator()
     fingerprint = Fingerprint()
@@ -192,7 +197,7 @@ def test_random_number_generators_are_found_wherever_they_are():
     fingerprint.of(Jitter(), "X")
     fingerprint.of(lambda: generator, "train_split")
 
-    assert list(fingerprint.generators) == ["X.noise", "X.parts", "train_split: generator"]
+    assert list(fingerprint.generators) == ["X.noise", "X.parts[0]", "X.parts[1]", "train_split: generator"]
 
 
 def test_the_packages_that_values_come_from_are_noted():
@@ -203,3 +208,86 @@ def test_the_packages_that_values_come_from_are_noted():
 
     assert {"torch", "skorch"} <= fingerprint.packages
     assert "tests" not in fingerprint.packages
+
+
+def test_global_generators_are_none_of_the_users_own():
+    fingerprint = Fingerprint()
+
+    fingerprint.of([random.gauss, np.random.normal, torch.default_generator], "train_split")
+
+    assert fingerprint.generators == {}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of the user's own, `own_package.layers`; the function returned gives it another source."""
+
+    def forget():
+        for name in [name for name in sys.modules if name.startswith("own_package")]:
+            del sys.modules[name]
+
+    def write(source):
+        forget()
+        (tmp_path / "own_package").mkdir(exist_ok=True)
+        (tmp_path / "own_package" / "__init__.py").write_text("")
+        (tmp_path / "own_package" / "layers.py").write_text(source)
+        importlib.invalidate_caches()
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield write
+    forget()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import own_package.layers\ndef f(x): return own_package.layers.scale(x)",
+        "from own_package import layers\ndef f(x): return layers.scale(x)",
+        "def f(x):\n from own_package.layers import scale\n return scale(x)",
+        "def f(x):\n import own_package.layers as layers\n return layers.scale(x)",
+    ],
+)
+def test_code_that_is_reached_through_modules_counts(package, source):
+    package("def scale(x): return x")
+    before, again = digest(compiled(source)), digest(compiled(source))
+
+    package("def scale(x): return 2 * x")
+
+    assert before == again
+    assert digest(compiled(source)) != before
+
+
+def test_a_module_that_cannot_be_imported_is_named():
+    fingerprint = Fingerprint()
+
+    fingerprint.of(compiled("def f(x):\n import no_such_module_at_all\n return x"), "train_split")
+
+    assert fingerprint.unknown == {"train_split: no_such_module_at_all": "module that cannot be imported"}
+
+
+def test_what_a_callback_remembers_is_no_setting_of_it():
+    class Counting(Callback):
+        def __init__(self, lr):
+            self.lr = lr
+            self.losses = []
+
+    class Renaming(Callback):
+        def __init__(self, lr):
+            self.rate = lr
+
+    one, other = Counting(0.1), Counting(0.1)
+    other.losses.append(3.0)
+
+    assert digest(one) == digest(other)
+    assert digest(one) != digest(Counting(0.2))
+    assert digest(Renaming(0.1)) != digest(Renaming(0.2))
+
+
+def test_an_array_is_read_in_blocks_whatever_its_order(monkeypatch):
+    array = np.arange(60.0).reshape(12, 5)
+    whole = digest(array)
+
+    monkeypatch.setattr(identity, "BLOCK", 100)
+
+    assert digest(array) == digest(np.asfortranarray(array)) == whole

@@ -201,7 +201,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(table, tmp_path, kind
     for tenth in range(10):
         newest.write_bytes(damaged(content, kind, tenth / 10))
         with pytest.warns(UserWarning, match=f"{newest.name} is damaged; going back to the one before"):
-            state = CheckpointFolder(tmp_path).read(map_location="cpu")
+            state = CheckpointFolder(tmp_path).read()
         assert len(state["history"]) == 3
     with pytest.warns(UserWarning, match="is damaged"):
         resumed = LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)

@@ -251,7 +251,7 @@ def with_short_counts(state):
 
 
 def with_few_huge(state):
-    state["huge"]["ndarray"] = torch.zeros(5, dtype=torch.bool)
+    state["huge"]["values"] = torch.zeros(5, dtype=torch.bool)
 
 
 def with_other_random_state(state):

@@ -1,7 +1,8 @@
 """What a training goes on with: schedulers, attributes of modules and callbacks, generators of the user's own."""
 
+import enum
 import random
-from collections import Counter
+from collections import Counter, deque
 
 import numpy as np
 import pytest
@@ -14,19 +15,30 @@ from torch.optim import lr_scheduler
 from torch.utils.data import Dataset
 
 from sklearn_lec import LECClassifier
-from sklearn_lec._training.state import decode, encode
-from tests._training.interruption import history_of, interrupted, settings
+from sklearn_lec._training.state import TAG, decode, encode
+from tests._training.interruption import history_of, interrupted, power_cut, settings
 from tests.helpers import TinyNet, weights
 
+keys = st.text() | st.integers() | st.sampled_from(["counter", "ndarray", "dtype", "items", "values", TAG])
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda part: st.lists(part) | st.tuples(part, part) | st.dictionaries(st.text() | st.integers(), part),
+    lambda part: st.lists(part) | st.tuples(part, part) | st.dictionaries(keys, part),
 )
 
 
 @given(plain)
 def test_what_is_encoded_is_decoded(value):
     assert decode(encode(value, "")) == value
+
+
+class Mode(enum.StrEnum):
+    FAST = "fast"
+
+
+@pytest.mark.parametrize("value", [Mode.FAST, enum.IntEnum("Size", "SMALL").SMALL, {1, 2}, deque([1])])
+def test_what_loading_would_refuse_is_not_encoded(value):
+    with pytest.raises(TypeError, match="cannot save stats, which is a"):
+        encode(value, "stats")
 
 
 def test_counters_stay_counters():
@@ -161,7 +173,7 @@ class Queueing(TinyNet):
 
 
 def test_an_attribute_that_changes_and_cannot_be_saved_is_warned_of(table, tmp_path):
-    with pytest.warns(UserWarning, match=r"module_.seen changed during the first epoch.*cannot save that"):
+    with pytest.warns(UserWarning, match=r"module_.seen changed during an epoch.*cannot save that"):
         LECClassifier(Queueing, **settings(), checkpoint_dir=tmp_path).fit(*table)
 
 
@@ -178,6 +190,94 @@ def test_a_callback_of_the_users_own_goes_on_with_its_attributes(table, tmp_path
     expected = LECClassifier(**parameters, callbacks=[Halve()]).fit(*table)
 
     resumed = interrupted(table, tmp_path, make=lambda: {"callbacks": [Halve()]}, **parameters)
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+class WithMode(TinyNet):
+    def __init__(self):
+        super().__init__()
+        self.mode = Mode.FAST
+
+
+def test_a_module_with_an_enumeration_is_resumed(table, tmp_path):
+    expected = LECClassifier(WithMode, **settings("standard")).fit(*table)
+
+    resumed = interrupted(table, tmp_path, module=WithMode, **settings("standard"))
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
+class Remembering(Callback):
+    """Remembers something that cannot be saved."""
+
+    def __init__(self):
+        self.losses = deque()
+
+    def on_epoch_end(self, net, **kwargs):
+        self.losses.append(net.history[-1, "train_loss"])
+
+
+def test_an_attribute_of_a_callback_that_changes_and_cannot_be_saved_is_warned_of(table, tmp_path):
+    with pytest.warns(UserWarning, match=r"callbacks.Remembering.losses changed during an epoch"):
+        LECClassifier(**settings("standard"), callbacks=[Remembering()], checkpoint_dir=tmp_path).fit(*table)
+
+
+class Averaging(Callback):
+    """Makes something with a state of its own in the first epoch."""
+
+    def on_epoch_end(self, net, **kwargs):
+        self.average = getattr(self, "average", None) or nn.Linear(1, 1)
+
+
+def test_a_state_that_a_callback_makes_later_is_named_and_no_damage(table, tmp_path):
+    parameters = settings("standard", max_epochs=3)
+    with power_cut(epoch=2):
+        LECClassifier(**parameters, callbacks=[Averaging()], checkpoint_dir=tmp_path).fit(*table)
+
+    with pytest.warns(UserWarning, match=r"callbacks.Averaging.average \(a state that is not there yet"):
+        clf = LECClassifier(**parameters, callbacks=[Averaging()], checkpoint_dir=tmp_path).fit(*table)
+
+    assert len(clf.history) == 3
+
+
+def test_a_callback_with_a_generator_can_be_added(table, tmp_path):
+    class Drawing(Callback):
+        def __init__(self, seed):
+            self.seed, self.rng = seed, np.random.default_rng(seed)
+
+    parameters = settings("standard", max_epochs=3)
+    with power_cut(epoch=2):
+        LECClassifier(**parameters, checkpoint_dir=tmp_path).fit(*table)
+
+    with pytest.warns(UserWarning, match=r"callbacks added or left out: callbacks.Drawing"):
+        clf = LECClassifier(**parameters, callbacks=[Drawing(3)], checkpoint_dir=tmp_path).fit(*table)
+
+    assert len(clf.history) == 3
+
+
+def test_a_notebook_that_fits_again_with_the_same_callback_goes_on(table, tmp_path):
+    class Noting(Callback):
+        def __init__(self):
+            self.losses = []
+
+        def on_epoch_end(self, net, **kwargs):
+            self.losses.append(float(net.history[-1, "train_loss"]))
+
+    clf = LECClassifier(**settings("standard"), callbacks=[Noting()], checkpoint_dir=tmp_path)
+    with power_cut(epoch=4):
+        clf.fit(*table)
+    clf.fit(*table)
+
+    assert len(clf.callbacks[0].losses) == len(clf.history) == 7
+
+
+@pytest.mark.filterwarnings("error:.*changed during an epoch")
+def test_a_compiled_network_is_resumed_without_a_word(table, tmp_path):
+    parameters = settings("standard", max_epochs=4, compile=True, compile__backend="eager")
+    expected = LECClassifier(TinyNet, **parameters).fit(*table)
+
+    resumed = interrupted(table, tmp_path, epochs=(3,), module=TinyNet, **parameters)
 
     assert torch.equal(weights(resumed), weights(expected))
 
@@ -201,6 +301,30 @@ class Jittered(Dataset):
     def __getitem__(self, at):
         noise = self.numpy.normal() + self.legacy.normal() + self.python.gauss(0, 1)
         return self.X[at] + np.float32(0.1 * noise) + 0.1 * torch.randn(4, generator=self.torch).numpy(), self.y[at]
+
+
+class Composed(Dataset):
+    """Two transformations of one class, each with a generator."""
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+        self.transforms = [Jittered(X, y), Jittered(X, y)]
+        self.transforms[1].numpy = np.random.default_rng(9)
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, at):
+        return sum(transform[at][0] for transform in self.transforms), self.y[at]
+
+
+@pytest.mark.filterwarnings("ignore:the run in checkpoint_dir=.*not certain")
+def test_generators_of_several_parts_of_a_data_set_are_resumed(table, tmp_path):
+    expected = LECClassifier(**settings("standard")).fit(Composed(*table), None)
+
+    resumed = interrupted(lambda: (Composed(*table), None), tmp_path, **settings("standard"))
+
+    assert torch.equal(weights(resumed), weights(expected))
 
 
 @pytest.mark.filterwarnings("ignore:the run in checkpoint_dir=.*not certain")
