@@ -8,7 +8,13 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
 from tests.helpers import TinyNet, weights
 
+pytestmark = pytest.mark.filterwarnings("ignore:classes=.* are not in ascending order")
 ORDER = ["eel", "cat", "dog"]
+
+
+def test_an_order_that_some_scores_do_not_know_is_warned_of(table, quick):
+    with pytest.warns(UserWarning, match=r"not in ascending order.*'roc_auc' and 'neg_log_loss'.*will be wrong"):
+        LECClassifier(TinyNet, classes=[2, 0, 1], **quick).fit(*table)
 
 
 @pytest.mark.parametrize("method", METHODS)

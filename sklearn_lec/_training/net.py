@@ -3,6 +3,7 @@
 import re
 from contextlib import contextmanager, nullcontext
 
+import numpy as np
 import torch
 from sklearn import get_config
 from sklearn.utils.metadata_routing import process_routing
@@ -21,6 +22,7 @@ from sklearn_lec._training.names import hints_at_names
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
 from sklearn_lec._training.saved import (
+    check_description,
     describing_data,
     description_in,
     file_of_params,
@@ -29,6 +31,7 @@ from sklearn_lec._training.saved import (
 )
 from sklearn_lec._training.step import per_network
 from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
+from sklearn_lec._training.warn import warn_caller
 from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
 from sklearn_lec.methods import Method
 
@@ -132,7 +135,15 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             self.random_stream_ = stream = RandomStream(self.random_state)
         return stream.active()
 
-    def save_params(self, f_params=None, *files, use_safetensors=False, **others):
+    def save_params(
+        self,
+        f_params=None,
+        f_optimizer=None,
+        f_criterion=None,
+        f_history=None,
+        use_safetensors=False,
+        **others,
+    ):
         """Save parts of the net, as `skorch.NeuralNet.save_params` does.
 
         `f_params` also has the classes and the shape of a sample: what ``load_params`` needs for a new estimator that
@@ -142,7 +153,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             save_safetensors(self, f_params)
             f_params = None
         with describing_data(self):
-            super().save_params(f_params, *files, use_safetensors=use_safetensors, **others)
+            super().save_params(f_params, f_optimizer, f_criterion, f_history, use_safetensors, **others)
 
     def load_params(
         self,
@@ -160,15 +171,19 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         neither data nor ``initialize``.
         """
         file = f_params or others.get("f_module") or file_of_params(self, checkpoint)
+        description = None
         if file is not None:
             load_arguments = self.torch_load_kwargs or {"weights_only": True}
             description = description_in(file, use_safetensors=use_safetensors, **load_arguments)
-            if description is not None:
+        if description is not None:
+            check_description(self, description)
+            if not self.initialized_:
                 take_description(self, description)
-                if not self.initialized_:
-                    self.initialize()
+                self.initialize()
         super().load_params(f_params, f_optimizer, f_criterion, f_history, checkpoint, use_safetensors, **others)
-        self.is_loaded_ = True
+        if description is not None:  # only now: a network of another size is not loaded, and the net stays what it was
+            take_description(self, description)
+        self.is_loaded_ = self.is_loaded_ or file is not None
 
     # --- one call of fit or partial_fit ---------------------------------------------------------------------------
 
@@ -232,7 +247,13 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             y = check_labels(labels_of(y) if isinstance(y, SliceDataset) else y, n_samples=n_samples)
             X = RelabeledDataset(X, y) if isinstance(X, Dataset) else X
         learned = None if from_scratch else vars(self).get("classes_inferred_")
-        return X, y, check_classes(y, known=known_classes(self.classes, named=classes, learned=learned))
+        classes = check_classes(y, known=known_classes(self.classes, named=classes, learned=learned))
+        if from_scratch and not np.array_equal(classes, np.unique(classes)):
+            warn_caller(
+                f"classes={classes.tolist()} are not in ascending order. Probabilities follow them, but some scores of "
+                "scikit-learn, such as 'roc_auc' and 'neg_log_loss', count on ascending order and will be wrong."
+            )
+        return X, y, classes
 
     def _note_classes(self, X, classes):
         """Note the classes and the shape of a sample, which tell about the arguments of the network."""

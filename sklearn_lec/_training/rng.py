@@ -1,5 +1,6 @@
 """Random numbers that belong to one estimator, apart from the global generators."""
 
+import os
 import random
 import threading
 from contextlib import contextmanager
@@ -9,9 +10,13 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
+from sklearn_lec._training.warn import warn_caller
+
 __all__ = ["RandomStream", "global_state", "set_global_state"]
 
 _one_thread_at_a_time = threading.RLock()  # one thread may open a block of another stream within a block
+PATIENCE = 60.0
+"""Seconds after which a thread that waits for its turn says so."""
 
 
 class RandomStream:
@@ -57,7 +62,7 @@ class RandomStream:
         if self._is_active:
             yield
             return
-        with _one_thread_at_a_time:
+        with _turn():
             outside = global_state()
             if self._state is None:
                 torch.manual_seed(self._seed)
@@ -72,6 +77,32 @@ class RandomStream:
                 self._is_active = False
                 self._state = global_state()
                 set_global_state(outside)
+
+
+@contextmanager
+def _turn():
+    """Wait for the blocks of other threads, and hold those back that come later."""
+    if not _one_thread_at_a_time.acquire(timeout=PATIENCE):
+        warn_caller(
+            f"this training has waited for {PATIENCE:.0f} s for another one in this process, as both have a "
+            "random_state. If the other one waits for it, in a callback that trains in a thread, that will never end: "
+            "use processes, or leave one random_state at None."
+        )
+        _one_thread_at_a_time.acquire()
+    try:
+        yield
+    finally:
+        _one_thread_at_a_time.release()
+
+
+def _renew_lock():
+    """Make a new lock in a process that was forked: the thread that held the old one is not there."""
+    global _one_thread_at_a_time
+    _one_thread_at_a_time = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def global_state() -> dict:

@@ -6,9 +6,9 @@ The classes and the shape of a sample are added there. Others read these files a
 
 import json
 import os
-import struct
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -16,9 +16,18 @@ from skorch.history import History
 
 from sklearn_lec._training.labels import known_classes
 
-__all__ = ["describing_data", "description_in", "file_of_params", "save_safetensors", "take_description"]
+__all__ = [
+    "check_description",
+    "describing_data",
+    "description_in",
+    "file_of_params",
+    "save_safetensors",
+    "take_description",
+]
 
 KEY = "sklearn_lec"
+LONGEST_HEADER = 100_000_000
+"""In bytes, as safetensors themselves have it."""
 
 
 @contextmanager
@@ -28,6 +37,7 @@ def describing_data(net):
     if description is None:
         yield
         return
+    # The public register_state_dict_post_hook is newer than the oldest torch that is supported.
     hook = net.module_._register_state_dict_hook(
         lambda module, state_dict, prefix, metadata: metadata.update({KEY: description})
     )
@@ -72,32 +82,41 @@ def describe_data(net) -> dict | None:
     }
 
 
-def take_description(net, description: dict) -> None:
-    """Give a net what `describe_data` returned for another one."""
-    values, dtype = description["classes"]
-    classes = np.array(values, dtype=dtype)
+def check_description(net, description: dict) -> None:
+    """Raise an error if a net has been told other classes than those of a description."""
+    classes = _classes_in(description)
     known = known_classes(net.classes) if net._run is None else net.classes_inferred_
     if known is not None and not np.array_equal(known, classes):
         raise ValueError(
             f"the saved network tells {classes.tolist()} apart, but the classes here are {known.tolist()}. Load it "
             "into an estimator that has no other classes."
         )
-    net.classes_inferred_ = classes
-    shape = description["sample_shape"]
+
+
+def take_description(net, description: dict) -> None:
+    """Give a net what `describe_data` returned for another one."""
+    net.classes_inferred_ = _classes_in(description)
+    shape, names = description["sample_shape"], description["feature_names_in"]
     net.sample_shape_ = None if shape is None else tuple(shape)
-    if description["n_features_in"] is not None:
-        net.n_features_in_ = description["n_features_in"]
-    if description["feature_names_in"] is not None:
-        net.feature_names_in_ = np.array(description["feature_names_in"], dtype=object)
+    names = None if names is None else np.array(names, dtype=object)
+    for attribute, value in (("n_features_in_", description["n_features_in"]), ("feature_names_in_", names)):
+        vars(net).pop(attribute, None)
+        if value is not None:
+            setattr(net, attribute, value)
+
+
+def _classes_in(description: dict) -> np.ndarray:
+    values, dtype = description["classes"]
+    return np.array(values, dtype=dtype)
 
 
 def file_of_params(net, checkpoint):
     """Return the file in which a skorch ``Checkpoint`` has the parameters of the network; None if it has none."""
     if checkpoint is None or checkpoint.f_params is None:
         return None
-    if checkpoint.f_history is not None:  # file names may depend on it
-        net.history = History.from_file(checkpoint.f_history_)
-    return checkpoint.get_formatted_files(net)["f_params"] if net.history else None
+    # File names may depend on the history.
+    history = net.history if checkpoint.f_history is None else History.from_file(checkpoint.f_history_)
+    return checkpoint.get_formatted_files(SimpleNamespace(history=history))["f_params"] if history else None
 
 
 def description_in(f_params, *, use_safetensors: bool = False, **load_arguments) -> dict | None:
@@ -107,14 +126,21 @@ def description_in(f_params, *, use_safetensors: bool = False, **load_arguments)
     with Path(f_params).open("rb") if _is_path(f_params) else nullcontext(f_params) as file:
         start = file.tell()
         if use_safetensors:
-            (length,) = struct.unpack("<Q", file.read(8))
-            notes = json.loads(file.read(length)).get("__metadata__", {})
-            description = json.loads(notes.get(KEY, "null"))
+            description = _description_in_safetensors(file)
         else:
             state = torch.load(file, map_location="cpu", **load_arguments)
             description = getattr(state, "_metadata", {}).get("", {}).get(KEY)
         file.seek(start)
     return description
+
+
+def _description_in_safetensors(file) -> dict | None:
+    """Return what the header of safetensors says about the data; None, too, for a file that is none of them."""
+    length = int.from_bytes(file.read(8), "little")
+    try:
+        return json.loads(json.loads(file.read(min(length, LONGEST_HEADER)))["__metadata__"][KEY])
+    except (ValueError, KeyError, TypeError):  # safetensors have the error for it
+        return None
 
 
 def _is_path(file) -> bool:

@@ -71,7 +71,7 @@ class RunWarnings:
         self._once(
             "equal passes",
             f"the {method.n_passes} passes of {type(method).__name__} had equal outputs in all of epoch "
-            f"{method.epoch}: nothing in the network is random, so that they are one voter, and not several. Add "
+            f"{method.epoch}: nothing in the network is random, so they count as a single vote. Add "
             "nn.Dropout or sklearn_lec.modules.GaussianNoise to the module, or use method='ltec'.",
         )
 

@@ -1,6 +1,6 @@
 """Processes that are killed and started again: they end bit for bit as one that was never killed.
 
-``python -m tests._training.test_kills 200`` kills that many times instead of twenty-two.
+``python -m tests._training.test_kills 200`` kills that many times instead of twenty-four.
 """
 
 import itertools
@@ -158,7 +158,7 @@ def _checkpoints(folder, method):
 
 @pytest.mark.slow
 def test_a_process_killed_twenty_times_ends_as_one_that_was_never_killed(tmp_path):
-    n_kills, different = kill_and_compare(tmp_path, n_kills=22, n_epochs=30)
+    n_kills, different = kill_and_compare(tmp_path, n_kills=24, n_epochs=30)
 
     assert n_kills >= 20
     assert different == []

@@ -1,5 +1,8 @@
+import multiprocessing
+import os
 import pickle
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ import torch
 from joblib import Parallel, delayed, parallel_config
 
 from sklearn_lec import LECClassifier
+from sklearn_lec._training import rng
 from sklearn_lec._training.rng import RandomStream, global_state
 from tests.helpers import weights
 
@@ -117,3 +121,50 @@ def test_predicting_leaves_the_global_random_state_alone(table, quick, n_workers
     clf.score(*table)
 
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_training_that_waits_long_for_another_says_so(monkeypatch):
+    monkeypatch.setattr(rng, "PATIENCE", 0.01)
+    is_open, may_close = threading.Event(), threading.Event()
+
+    def hold():
+        with RandomStream(0).active():
+            is_open.set()
+            may_close.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    is_open.wait(60)
+    monkeypatch.setattr(rng, "warn_caller", lambda message: (said.append(message), may_close.set()))
+    said = []
+
+    with RandomStream(1).active():
+        thread.join()
+
+    assert "has waited for 0 s for another one in this process" in said[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_is_forked_while_a_thread_trains_does_not_wait_for_it():
+    is_open, may_close = threading.Event(), threading.Event()
+
+    def hold():
+        with RandomStream(0).active():
+            is_open.set()
+            may_close.wait(60)
+
+    def draw_in_child():
+        with RandomStream(1).active():
+            torch.rand(1)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    is_open.wait(60)
+    child = multiprocessing.get_context("fork").Process(target=draw_in_child)
+    child.start()
+    child.join(30)
+
+    assert child.exitcode == 0
+    may_close.set()
+    thread.join()

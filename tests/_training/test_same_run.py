@@ -266,7 +266,6 @@ DAMAGE |= {
     "few huge": with_few_huge,
     "short random state": with_other_random_state,
 }
-DAMAGE |= {"few huge": with_few_huge}
 DAMAGE |= {"a list for all": lambda state: [1, 2], "a number for all": lambda state: 3}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sklearn.exceptions import NotFittedError
 from skorch.callbacks import Checkpoint, LoadInitState
@@ -164,3 +165,40 @@ def test_labels_that_no_file_can_hold_are_left_out(table, quick, tmp_path):
     assert torch.equal(weights(loaded), weights(clf))
     with pytest.raises(NotFittedError, match="no classes"):
         loaded.predict(table[0])
+
+
+def test_a_network_of_another_size_is_not_loaded_and_leaves_the_net_as_it_was(words, quick, tmp_path):
+    LECClassifier(**quick).fit(*words).save_params(f_params=tmp_path / "params")
+    y = np.where(words[1] == "ant", "x", "y")
+    clf = LECClassifier(**quick).fit(words[0], y)
+
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        clf.load_params(f_params=tmp_path / "params")
+
+    assert clf.classes_.tolist() == ["x", "y"]
+    assert set(clf.predict(words[0])) <= {"x", "y"}
+
+
+def test_names_of_features_do_not_outlive_the_network_that_had_them(words, quick, tmp_path):
+    LECClassifier(**quick).fit(*words).save_params(f_params=tmp_path / "params")
+    clf = LECClassifier(**quick).fit(pd.DataFrame(words[0], columns=list("abcd")), words[1])
+
+    clf.load_params(f_params=tmp_path / "params")
+
+    assert not hasattr(clf, "feature_names_in_")
+
+
+def test_loading_nothing_changes_nothing(words, quick):
+    clf = LECClassifier(TinyNet(), **quick).initialize()
+
+    clf.load_params()
+
+    assert clf.predict(words[0]).shape == (90,)
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 40])
+def test_a_file_that_is_none_of_safetensors_gets_their_error(words, quick, tmp_path, content):
+    (tmp_path / "params").write_bytes(content)
+
+    with pytest.raises(SafetensorError):
+        LECClassifier(TinyNet(), **quick).initialize().load_params(f_params=tmp_path / "params", use_safetensors=True)
