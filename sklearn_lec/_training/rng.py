@@ -82,17 +82,18 @@ class RandomStream:
 @contextmanager
 def _turn():
     """Wait for the blocks of other threads, and hold those back that come later."""
-    if not _one_thread_at_a_time.acquire(timeout=PATIENCE):
+    lock = _one_thread_at_a_time
+    if not lock.acquire(timeout=PATIENCE):
         warn_caller(
             f"this training has waited for {PATIENCE:.0f} s for another one in this process, as both have a "
             "random_state. If the other one waits for it, in a callback that trains in a thread, that will never end: "
             "use processes, or leave one random_state at None."
         )
-        _one_thread_at_a_time.acquire()
+        lock.acquire()
     try:
         yield
     finally:
-        _one_thread_at_a_time.release()
+        lock.release()
 
 
 def _renew_lock():
