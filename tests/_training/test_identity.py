@@ -68,7 +68,7 @@ def seeded(make, seed=0):
         (TensorDataset(torch.ones(3, 1), torch.ones(3)), TensorDataset(torch.zeros(3, 1), torch.ones(3))),
         (np.ones(3), np.zeros(3)),
         (np.ones(3), np.ones((3, 1))),
-        (scipy.sparse.eye_array(3), scipy.sparse.eye_array(3) * 2),
+        (scipy.sparse.dia_array(np.eye(3)), scipy.sparse.dia_array(np.eye(3) * 2)),
         (TinyNet, Path),
         (1, True),
         ("a" * 100, "a" * 101),
