@@ -201,7 +201,6 @@ CASES = {
         Case("NaN in a sparse matrix", fit(X=sparse.csr_array(with_value(np.nan))), "ValueError", "contains NaN"),
         Case("1e300 in a sparse matrix", fit(X=sparse.csc_matrix(with_value(1e300))), "ValueError",
              "too large for dtype('float32')"),
-        Case("1-D sparse array", fit(X=sparse.coo_array(X[:, 0])), "ValueError", "Expected 2D"),
         Case("empty SliceDataset", fit(X=SliceDataset(LoadsSamples())[:0]), "ValueError",
              "the SliceDataset passed as X is empty"),
         Case("SliceDataset, y=None", fit(X=SliceDataset(LoadsSamples()), y=None), "ValueError",

@@ -78,11 +78,21 @@ def test_a_frame_of_sparse_columns_is_taken(counts, quick):
     assert torch.equal(weights(clf), weights(LECClassifier(**quick).fit(X, y)))
 
 
+@pytest.mark.skipif(sparse.coo_array(np.ones(3)).ndim == 2, reason="this scipy makes a matrix of one row of it")
+def test_a_sparse_array_of_one_dimension_is_refused(counts, quick):
+    X = sparse.coo_array(counts[0].toarray()[:, 0])
+
+    for data in (X, {"part": X}):
+        with pytest.raises(ValueError, match="Expected 2D"):
+            LECClassifier(**quick).fit(data, counts[1])
+
+
 def test_only_batches_are_made_dense(quick):
-    X = sparse.random_array((2000, 50_000), density=1e-4, dtype=np.float32, format="csr", rng=0)
+    X = sparse.random(2000, 50_000, density=1e-4, dtype=np.float32, format="csr", random_state=0)
     y = np.arange(2000) % 2
     one_batch = 50 * 50_000 * 4
     clf = LECClassifier(module__hidden=(2,), **quick | {"batch_size": 50, "max_epochs": 1, "T_w": 0})
+    clf.fit(X[:50], y[:50])  # the first training of a process imports large parts of torch
 
     tracemalloc.start()
     clf.fit(X, y).predict(X)

@@ -59,6 +59,14 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     is_loaded_ = False
     _run = None
 
+    def __init_subclass__(cls, **kwargs):
+        own = set(vars(cls))
+        super().__init_subclass__(**kwargs)
+        # skorch's methods of these names take any of the fit_params. scikit-learn 1.6 hides them behind methods that
+        # take sample_weight alone, because a subclass has it in the signature; newer versions do not.
+        for name in {"set_fit_request", "set_partial_fit_request"} & (set(vars(cls)) - own):
+            delattr(cls, name)
+
     def __getstate__(self):
         # A net that is pickled in the middle of a training (Checkpoint does) must not take the data along.
         return {name: value for name, value in super().__getstate__().items() if name != "_run"}

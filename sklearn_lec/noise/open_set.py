@@ -1,5 +1,6 @@
 """Open-set noise: inputs that belong to none of the classes, but keep a label of one."""
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -171,14 +172,23 @@ def _replace_in_frame(X, replaced, X_ood, foreign):
         if set(X_ood.columns) != set(X.columns):
             raise ValueError(f"columns of X_ood are {list(X_ood.columns)}, but those of X are {list(X.columns)}.")
         X_ood = X_ood[list(X.columns)]
-    X = X.copy()
+    noisy = X.copy()
     try:
-        X.iloc[replaced] = np.asarray(X_ood)[foreign]
+        with warnings.catch_warnings():
+            # pandas 2 warns and gives the column another type, which is refused below; pandas 3 raises an error.
+            warnings.simplefilter("ignore", FutureWarning)
+            noisy.iloc[replaced] = np.asarray(X_ood)[foreign]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"values of X_ood do not fit into the columns of X: {error}. Convert both to one type."
         ) from error
-    return X
+    for column, old, new in zip(X.columns, X.dtypes, noisy.dtypes, strict=True):
+        if new != old:
+            raise ValueError(
+                f"values of X_ood do not fit into the columns of X: {column!r} is {old} and would become {new}. "
+                "Convert both to one type."
+            )
+    return noisy
 
 
 def _check_same_values(converted, original):

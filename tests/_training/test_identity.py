@@ -72,7 +72,7 @@ def seeded(make, seed=0):
         (np.ones(3), np.ones((3, 1))),
         (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
         (np.arange(4.0), np.arange(4.0)[::-1]),
-        (scipy.sparse.eye_array(3), scipy.sparse.eye_array(3) * 2),
+        (scipy.sparse.dia_array(np.eye(3)), scipy.sparse.dia_array(np.eye(3) * 2)),
         (TinyNet, Path),
         (1, True),
         ("a" * 100, "a" * 101),

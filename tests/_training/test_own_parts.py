@@ -90,6 +90,27 @@ def test_parts_of_any_name_are_resumed(table, tmp_path, estimator):
     assert torch.equal(weights(resumed), weights(expected))
 
 
+@pytest.mark.parametrize("called", ["fit", "partial_fit"])
+def test_arguments_of_forward_can_be_asked_for_beside_weights(table, quick, called):
+    factors = []
+
+    class Scaled(TinyNet):
+        def forward(self, x, factor=None):
+            factors.append(factor)
+            return super().forward(x)
+
+    class Own(LECClassifier):
+        """Of a subclass, too."""
+
+    for estimator in (LECClassifier, Own):
+        clf = estimator(Scaled, **quick)
+        with config_context(enable_metadata_routing=True):
+            getattr(clf, f"set_{called}_request")(factor=True, sample_weight=True)
+            getattr(clf, called)(*table, factor=2, sample_weight=np.ones(90))
+
+    assert set(factors) == {2}
+
+
 def test_an_argument_that_nobody_asked_for_is_refused_before_anything_is_built(table, quick):
     clf = LECClassifier(TinyNet, **quick)
 

@@ -54,6 +54,16 @@ def test_open_set_noise_keeps_column_names_in_a_pipeline():
     assert pipeline.fit_transform(X).columns.tolist() == ["a", "b"]
 
 
+def test_columns_keep_their_types_if_the_values_fit():
+    X = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": pd.Categorical(["u", "v"])})
+    X_ood = pd.DataFrame({"a": [3], "b": ["longer"], "c": ["u"]})
+
+    noisy = OpenSetNoise(X_ood, eps=0.5, random_state=0).fit_transform(X)
+
+    assert noisy.dtypes.equals(X.dtypes)
+    assert [3, "longer", "u"] in noisy.values.tolist()
+
+
 def test_longer_strings_from_another_data_set_are_not_cut():
     noisy = OpenSetNoise(np.array(["longer"] * 4), eps=0.5, random_state=0).fit_transform(np.array(["ab"] * 4))
 
@@ -75,9 +85,12 @@ def test_open_set_noise_does_not_change_data_in_transform():
         (np.zeros((4, 2), dtype=int), np.full((4, 2), np.nan)),
         (torch.zeros(4, 2, dtype=torch.uint8), torch.full((4, 2), 0.5)),
         (pd.DataFrame({"a": [1, 2], "b": [3, 4]}), pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, 0.5]})),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), pd.DataFrame({"a": [0.5, 0.5], "b": ["x", "y"]})),
+        (pd.DataFrame({"a": [1, 2]}, dtype=np.uint8), np.full((2, 1), 300)),
         (pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"b": [0.5, 0.5]})),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_replacements_whose_values_do_not_fit_are_refused(X, X_ood):
     with pytest.raises(ValueError, match="X_ood"):
         OpenSetNoise(X_ood, eps=0.5, random_state=0).fit_transform(X)
