@@ -14,6 +14,7 @@ from sklearn_lec._training.batches import reference_parameter, to_like
 from sklearn_lec._training.build import method_defaults
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
+from sklearn_lec._training.rng import global_state, set_global_state
 
 __all__ = ["NetContext"]
 
@@ -103,12 +104,23 @@ class NetContext:
             if len(other.history) < other.max_epochs:
                 raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
             probabilities = other.predict_proba(run.X)
+        if not run.huge.are_all_known:
+            self._look_for_huge_samples()
         probabilities[run.huge.known] = np.nan
         return probabilities
 
     def record(self, name, value):
         """Write a value into the history of the epoch."""
         self.net.history.record(name, value)
+
+    def _look_for_huge_samples(self):
+        """Load every sample once, those held out too; random numbers are as if that had not been."""
+        random_numbers = global_state()
+        try:
+            for _ in self.run.each_sample_once(self.run.dataset):
+                pass
+        finally:
+            set_global_state(random_numbers)
 
     def _forward(self, module, X):
         """Run a network on a batch."""

@@ -172,7 +172,7 @@ class Checkpoints:
     def _state(self) -> dict:
         """Return all that a training goes on with, as tensors and plain values."""
         run = {"format": FORMAT, "identity": self.identity, "versions": self.versions}
-        run["huge"] = encode(self.huge.known, "huge")
+        run["huge"] = encode(self.huge.state(), "huge")
         return run | net_state(self.net) | {"before": self.before, "now": self._random_numbers()}
 
     def _random_numbers(self) -> tuple[dict, dict]:

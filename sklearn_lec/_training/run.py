@@ -156,7 +156,7 @@ class TrainingRun:
         self.dataset_train = dataset_train
         self.numbers = torch.from_numpy(numbers)
         self._recognize_samples()
-        self._warnings.of_huge_values(self.huge.among(self.numbers))
+        self.huge.warn(self.numbers)
         if self.checkpoints is not None:
             self.checkpoints.check_split()
         self.method.before_training(NetContext(self.net, self))
@@ -257,12 +257,11 @@ class TrainingRun:
         """End an epoch: count what was selected, and warn where that is too little."""
         net, method = self.net, self.method
         self.reference = None
-        self._warnings.of_huge_values(self.huge.among(self.numbers))
         n_selected = method.end_epoch()
         net.history.record("n_selected", n_selected)
-        self._warnings.of_lost_classes(
-            method, codes=self.codes, classes=self.label_codes.classes, is_last=method.epoch == self.last_epoch
-        )
+        is_last = method.epoch == self.last_epoch
+        self.huge.warn(self.numbers, is_last=is_last)
+        self._warnings.of_lost_classes(method, codes=self.codes, classes=self.label_codes.classes, is_last=is_last)
         if self._loss.passes_differ is False:
             self._warnings.of_equal_passes(method)
         method.after_epoch(NetContext(net, self))

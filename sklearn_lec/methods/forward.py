@@ -1,6 +1,7 @@
 """Forward: correct the loss by the probability with which each class is mislabelled as another."""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -83,7 +84,7 @@ class Forward(Method):
         log_p = outputs.log_softmax(dim=-1, dtype=torch.promote_types(outputs.dtype, torch.float32))
         matrix = self.matrix.to(log_p)
         # Logarithms of probabilities are logits: their softmax is the probabilities again.
-        with torch.autocast(log_p.device.type, enabled=False):  # products in half precision would not sum up to 1
+        with _no_autocast(log_p.device.type):  # products in half precision would not sum up to 1
             noisy = (log_p.exp() @ matrix.clamp(min=SMALLEST)).log()
         # The given label is what is learned from: its sum is taken among logarithms, where a network that is very sure
         # of itself still has a gradient. Those of the matrix are finite, for a label that no class ever gets.
@@ -94,6 +95,12 @@ class Forward(Method):
         """Forget all samples, and the matrix that was estimated from the predictions for them."""
         super().reset(n_samples, **record)
         self.matrix = self.estimated_at = None
+
+
+def _no_autocast(device_type: str) -> AbstractContextManager:
+    """Return a block without autocast. Some versions of torch refuse to turn off what a device does not have."""
+    is_on = torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
+    return torch.autocast(device_type, enabled=False) if is_on else nullcontext()
 
 
 def estimate_corruption_matrix(probabilities: np.ndarray, *, percentile: float) -> np.ndarray:

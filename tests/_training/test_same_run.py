@@ -251,7 +251,7 @@ def with_short_counts(state):
 
 
 def with_few_huge(state):
-    state["huge"]["values"] = torch.zeros(5, dtype=torch.bool)
+    state["huge"] = {0: {"largest": [1.0, 2.0]}}
 
 
 def with_other_random_state(state):

@@ -236,12 +236,33 @@ def test_half_precision_around_the_step_does_not_reach_the_corrected_loss():
     method = METHODS["forward"]()
     method.matrix = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
     batch = Selected(torch.randn(40, 3), torch.arange(40) % 3, torch.arange(40))
-    plain = method.loss(nn.CrossEntropyLoss(), batch)
+    criterion = nn.CrossEntropyLoss(label_smoothing=0.5)
+    plain = method.loss(criterion, batch)
 
-    with torch.autocast("cpu"):
-        within = method.loss(nn.CrossEntropyLoss(), batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        within = method.loss(criterion, batch)
 
-    assert torch.allclose(within, plain)
+    assert within.dtype == torch.float32
+    assert torch.equal(within, plain)
+
+
+def test_autocast_is_left_alone_where_it_is_off():
+    method = METHODS["forward"]()
+    method.matrix = torch.eye(3)
+    batch = Selected(torch.randn(4, 3), torch.arange(4) % 3, torch.arange(4))
+
+    with patch("torch.autocast", side_effect=RuntimeError("unsupported autocast device_type 'mps'")):
+        loss = method.loss(nn.CrossEntropyLoss(), batch)
+
+    assert loss.isfinite()
+
+
+def test_a_device_that_has_no_autocast_needs_none_to_be_turned_off():
+    method = METHODS["forward"]()
+    method.matrix = torch.eye(3, device="meta")
+    batch = Selected(*(torch.empty(4, 3, device="meta"), *torch.zeros(2, 4, dtype=torch.int64, device="meta")))
+
+    assert method.loss(nn.CrossEntropyLoss(), batch).device.type == "meta"
 
 
 def test_a_standard_network_that_predicts_nothing_is_an_error_that_says_so():
