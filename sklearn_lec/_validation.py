@@ -123,6 +123,8 @@ def check_labels(y, *, n_samples: int | None = None) -> np.ndarray:
     """Return the labels as an array of shape (n_samples,), or raise an error that says what is wrong with them."""
     if isinstance(y, torch.Tensor):
         y = y.detach().cpu().numpy()
+    if np.ma.isMaskedArray(y):
+        y = np.where(y.mask, None, y.data) if np.ma.is_masked(y) else y.data
     y = column_or_1d(y, warn=True)
     if len(y) == 0:
         raise ValueError("Found array with 0 sample(s): y is empty.")
@@ -142,7 +144,7 @@ def check_labels(y, *, n_samples: int | None = None) -> np.ndarray:
 
 
 def _check_no_label_is_missing(y):
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    missing = np.isnan(y) if y.dtype.kind in "fmM" else np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "O":
         missing = np.array([_is_missing(label) for label in y])
     if missing.any():

@@ -8,6 +8,7 @@ from torch import nn
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
 from sklearn_lec._training.labels import known_classes
 from sklearn_lec._training.net import MethodNet
+from sklearn_lec._training.warn import warn_caller
 from sklearn_lec._validation import check_inputs, check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
 from sklearn_lec.modules import MLP
@@ -351,7 +352,14 @@ class LECClassifier(MethodNet):
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         self.check_is_fitted()
-        return super().predict_proba(check_inputs(self, X, reset=False))
+        probabilities = super().predict_proba(check_inputs(self, X, reset=False))
+        without = np.isnan(probabilities).any(axis=-1)
+        if without.any():
+            warn_caller(
+                f"the network returns NaN for {without.sum()} of {len(without)} samples, the first of them is sample "
+                f"{without.argmax()}: its values may be too large, or the training has failed."
+            )
+        return probabilities
 
     def predict_log_proba(self, X):
         """Return the logarithm of the probability of each class; -inf where that is 0.

@@ -378,3 +378,12 @@ def test_columns_of_a_frame_are_remembered(table, quick):
 def test_there_is_no_mask_before_fit():
     assert not hasattr(LECClassifier(), "clean_mask_")
     assert not hasattr(LECClassifier(), "clean_score_")
+
+
+def test_probabilities_that_are_not_numbers_are_warned_of(table, quick):
+    clf = LECClassifier(**quick).fit(*table)
+    X = table[0].copy()
+    X[3] = 1e38
+
+    with pytest.warns(UserWarning, match="returns NaN for 1 of 90 samples, the first of them is sample 3"):
+        clf.predict(X)

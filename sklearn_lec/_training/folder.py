@@ -46,8 +46,8 @@ class CheckpointFolder:
         try:
             self.path = Path(folder).expanduser().resolve()
             self.path.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, or an unknown home
-            raise OSError(f"checkpoint_dir={str(folder)!r} cannot be made a folder: {error}") from error
+        except (OSError, RuntimeError, TypeError, ValueError) as error:  # RuntimeError: links in a circle, for one
+            raise OSError(f"checkpoint_dir={folder!r} cannot be made a folder: {error}") from error
 
     # --- one process at a time --------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class CheckpointFolder:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"the checkpoint {file} cannot be written ({error.strerror}). Those before it are still there",
+                f"the checkpoint {file} cannot be written ({error.strerror}). Those written before are still there",
             ) from error
         finally:
             temporary.unlink(missing_ok=True)

@@ -6,34 +6,47 @@ other object is what pickle would save of it.
 """
 
 import copyreg
-import dis
 import functools
 import hashlib
-import importlib.util
+import importlib
 import inspect
 import random
 import sys
+import sysconfig
 import threading
 import types
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
+import scipy.special
 import torch
 from sklearn.utils import check_random_state
+from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import nn
 from torch.utils.data import Dataset
 
 from sklearn_lec._training.batches import arrays_in_memory
+from sklearn_lec._training.bytecode import (
+    HAS_DOCSTRING,
+    begins_with_doc,
+    file_of,
+    global_names,
+    imported_modules,
+    is_filled,
+    nested,
+)
 from sklearn_lec.methods import Method
 
 __all__ = ["Fingerprint", "digest", "settings_of"]
 
 GENERATORS = (torch.Generator, np.random.RandomState, np.random.Generator, random.Random)
 """Random number generators; what has been drawn from them is no part of a digest."""
+
+STDLIB = Path(sysconfig.get_path("stdlib"))
 
 BLOCK = 2**24
 """How many bytes of an array are looked at in one go."""
@@ -92,6 +105,8 @@ class Fingerprint:
         -------
         digest : str
         """
+        if isinstance(value, np.generic) and type(value.item()) in _PLAIN:
+            value = value.item()  # a number is the same whoever has made it
         if type(value) in _PLAIN:
             return f"{type(value).__name__} {value!r}" if len(repr(value)) < 60 else _hash(type(value), repr(value))
         if id(value) in self._under_way:
@@ -116,7 +131,7 @@ class Fingerprint:
             array = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
             return "tensor", value.dtype, tuple(value.shape), _hash_of_array(array)
         if isinstance(value, types.ModuleType):
-            return "module", self._package_of(value.__name__) or Path(getattr(value, "__file__", None) or "").name
+            return "module", self._package_of(value.__name__) or self._source(value, where)
         if isinstance(value, type):
             return self._class(value, where)
         if isinstance(value, _WITHOUT_CONTENT):
@@ -155,7 +170,7 @@ class Fingerprint:
             content = self._content(function, where) if package is None else (package, function.__qualname__)
             if package is not None and "<lambda>" in function.__qualname__:  # which names no function
                 content += (self._code(function.__code__, where),)
-            cells = [cell.cell_contents if _is_filled(cell) else "empty" for cell in function.__closure__ or ()]
+            cells = [cell.cell_contents if is_filled(cell) else "empty" for cell in function.__closure__ or ()]
             names = function.__code__.co_freevars
             closure = [self.of(cell, f"{where}: {name}") for name, cell in zip(names, cells, strict=True)]
             return "function", content, closure
@@ -164,9 +179,13 @@ class Fingerprint:
         owner = getattr(function, "__self__", None)
         if isinstance(function, types.BuiltinFunctionType) and not isinstance(owner, types.ModuleType | None):
             return "method", function.__name__, self.of(owner, where)
+        if isinstance(function, np.ufunc) and not any(
+            getattr(package, function.__name__, None) is function for package in (np, scipy.special)
+        ):
+            return "function", self._note_unknown(function, where)  # made of a Python function, which it does not show
         if isinstance(function, types.BuiltinFunctionType | np.ufunc):
             return "function", getattr(function, "__module__", ""), function.__name__
-        if isinstance(getattr(function, "__wrapped__", None), types.FunctionType):  # lru_cache
+        if isinstance(function, functools._lru_cache_wrapper):
             return "wrapped", type(function), self.of(function.__wrapped__, where)
         return None
 
@@ -174,15 +193,14 @@ class Fingerprint:
         """Describe a function of the user's own: its code, and all that it refers to by a name."""
         defaults = self._all([function.__defaults__, function.__kwdefaults__, vars(function)], where)
         namespace, refers_to = function.__globals__, []
-        parts = list(_nested(function.__code__))
+        parts = list(nested(function.__code__))
         used = {name for part in parts for name in part.co_names}
-        for name in sorted({name for part in parts for name in _global_names(part)} & namespace.keys()):
-            refers_to += [name, self.of(namespace[name], f"{where}: {name}")]
-            refers_to += self._used_of_module(namespace[name], used, where)
-        for name in sorted({name for part in parts for name in _imported_modules(part, namespace)}):
+        for name in sorted({name for part in parts for name in global_names(part)} & namespace.keys()):
+            refers_to += [name, *self._referred_to(namespace[name], name, used, where)]
+        for name in sorted({name for part in parts for name in imported_modules(part, namespace)}):
             if self._package_of(name) is None:
                 refers_to += [name, *self._used_of_module(self._imported(name, where), used, where)]
-        return self._code(function.__code__, where, doc=function.__doc__), *defaults, *refers_to
+        return self._code(function.__code__, where), *defaults, *refers_to
 
     def _imported(self, name: str, where: str) -> types.ModuleType | None:
         """Import a module of the user's own that a function would import when it is called."""
@@ -198,16 +216,33 @@ class Fingerprint:
             return []
         digests = []
         for name in sorted(used & vars(module).keys()):
-            value = vars(module)[name]
-            digests += [name, self.of(value, f"{where}: {module.__name__}.{name}")]
-            digests += self._used_of_module(value, used - {name}, where)
+            part = vars(module)[name]
+            digests += [name, *self._referred_to(part, f"{module.__name__}.{name}", used - {name}, where)]
         return digests
 
-    def _code(self, code: types.CodeType, where: str, doc: str | None = None) -> tuple:
+    def _referred_to(self, value, name: str, used: set[str], where: str) -> list[str]:
+        """Return digests of a value that code refers to by a name; of a module of the user's own, only what it uses."""
+        if isinstance(value, types.ModuleType) and not self._package_of(value.__name__):
+            return self._used_of_module(value, used, where)
+        return [self.of(value, f"{where}: {name}")]
+
+    def _source(self, module: types.ModuleType, where: str) -> str:
+        """Return a digest of the file of a module of the user's own that is passed on as a value."""
+        try:
+            return _hash(Path(module.__file__).read_bytes())
+        except (AttributeError, TypeError, OSError):
+            return self._note_unknown(module, where)
+
+    def _code(self, code: types.CodeType, where: str) -> tuple:
         """Describe compiled code, without where it stands and what its documentation says."""
-        constants = code.co_consts[1:] if doc is not None and code.co_consts[:1] == (doc,) else code.co_consts
+        constants = code.co_consts[1:] if begins_with_doc(code) else code.co_consts
         n_arguments = code.co_argcount + code.co_kwonlyargcount
-        arguments = code.co_varnames[:n_arguments], code.co_argcount, code.co_posonlyargcount, code.co_flags
+        arguments = (
+            code.co_varnames[:n_arguments],
+            code.co_argcount,
+            code.co_posonlyargcount,
+            code.co_flags & ~HAS_DOCSTRING,
+        )
         names = code.co_names, code.co_freevars, code.co_exceptiontable
         described = [
             self._code(part, where) if isinstance(part, types.CodeType) else self.of(part, where) for part in constants
@@ -220,14 +255,18 @@ class Fingerprint:
         if package:
             return "class", package, value.__module__, value.__qualname__
         entries = {name: entry for name, entry in vars(value).items() if name not in _NOT_CODE}
-        return "class", value.__qualname__, self._all(value.__bases__, where), self._attributes(entries, where)
+        bases = self._all([*value.__bases__, type(value)], where)
+        return "class", value.__qualname__, bases, self._attributes(entries, where)
 
     def _package_of(self, module_name: str | None) -> str | None:
         """Return the installed package that a module belongs to, and note it; None for code of the user's own."""
         package = (module_name or "").partition(".")[0]
-        if package in sys.stdlib_module_names or package == "sklearn_lec":
+        file = file_of(module_name or "__main__")
+        # A script of the user's own may have the name of a module of Python's.
+        if package in sys.stdlib_module_names and (file is None or Path(file).is_relative_to(STDLIB)):
             return package
-        file = _file_of(module_name or "__main__")
+        if package == "sklearn_lec":
+            return package
         if file is None or not {"site-packages", "dist-packages"} & set(Path(file).parts):
             return None
         self.packages.add(package)
@@ -254,7 +293,7 @@ class Fingerprint:
     def _object(self, value, where: str) -> tuple:
         """Describe an instance of a class."""
         kind = self.of(type(value), where)
-        if isinstance(value, Method):  # its memory is in the checkpoint
+        if isinstance(value, Method | NeuralNet):  # what it has learned is in the checkpoint
             return kind, self._attributes(value.get_params(deep=False), where)
         if isinstance(value, Callback):
             return kind, self._attributes(settings_of(value), where)
@@ -327,43 +366,3 @@ def settings_of(callback: Callback) -> dict[str, object]:
 def _global_generators() -> tuple:
     """Return the generators that torch, numpy and Python draw from if they are not told otherwise."""
     return torch.default_generator, check_random_state(None), random.random.__self__
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield a piece of code and those defined in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
-
-
-def _global_names(code: types.CodeType) -> set[str]:
-    """Return the names that code looks up outside of itself; not those of attributes."""
-    return {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-
-
-def _imported_modules(code: types.CodeType, namespace: dict) -> Iterator[str]:
-    """Yield the full names of the modules that code imports by itself."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
-    for position, step in enumerate(steps):
-        if step.opname == "IMPORT_NAME":
-            level = steps[position - 2].argval  # how many dots; then come the names to import from it
-            package = namespace.get("__package__") or ""
-            yield importlib.util.resolve_name("." * level + step.argval, package) if level else step.argval
-
-
-def _file_of(module_name: str) -> str | None:
-    """Return the file of a module; if it is not loaded yet, that of the package that it is in."""
-    if module_name in sys.modules:
-        return getattr(sys.modules[module_name], "__file__", None)
-    spec = importlib.util.find_spec(module_name.partition(".")[0])
-    return None if spec is None else spec.origin
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    """Return whether a variable that a function refers to has got a value yet."""
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True

@@ -74,6 +74,9 @@ def known_classes(ordered=None, *, named=None, learned: np.ndarray | None = None
     -------
     classes : array of shape (n_classes,) or None
     """
+    for given in (ordered, named):
+        if isinstance(given, str | bytes | set | frozenset):
+            raise TypeError(f"classes must be a list or an array of labels, got {given!r}.")
     ordered = None if ordered is None or len(ordered) == 0 else np.asarray(ordered)
     named = None if named is None else np.unique(named)
     if learned is not None:

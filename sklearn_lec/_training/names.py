@@ -60,5 +60,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
             f"What belongs to a method is set on an instance of it: write method=LTEC({name}=...), with the class of "
             "your method from sklearn_lec.methods."
         )
+    if "__" in name:
+        return ""  # the part before it has had its say
     meant = f"did you mean {SYNONYMS[name]!r}? " if name in SYNONYMS else did_you_mean(name, known)
     return f"{name}: {meant.strip()}" if meant else ""

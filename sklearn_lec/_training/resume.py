@@ -2,6 +2,7 @@
 
 import platform
 import sys
+import types
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from sklearn_lec.callbacks import LabelQuality
 
 __all__ = ["UPDATE_CALLBACKS", "Checkpoints", "is_callback"]
 
-FORMAT = 3
+FORMAT = 4
 """What a checkpoint is made of; raised when that changes."""
 
 UPDATE_CALLBACKS = (GradientNormClipping, LRScheduler, ParamMapper)
@@ -190,8 +191,13 @@ class Checkpoints:
     def _digests_of_changing(self) -> dict[str, str]:
         """Return digests of what is read or called during the training, and might change by that."""
         fingerprint = Fingerprint()
-        parameters = self.net.get_params(deep=False).items()
-        candidates = {name: value for name, value in parameters if name.startswith("iterator_train__")}
+        candidates = {
+            name: value
+            for name, value in self.net.get_params(deep=False).items()
+            if name not in _WITHOUT_EFFECT and not name.startswith("callbacks") and not isinstance(value, nn.Module)
+        }
+        for name, callback in self.net.callbacks_:
+            candidates |= {f"callbacks.{name}.{key}": code for key, code in _code_of(callback).items()}
         candidates |= hidden_attributes(self.net)
         if (dataset := _loading_dataset(self.data["X"])) is not None:
             candidates["X"] = dataset
@@ -227,8 +233,11 @@ class Checkpoints:
             f"checkpoint_dir={str(self.net.checkpoint_dir)!r} holds a run that differs in "
             f"{', '.join(sorted(different))}. Use another folder for each fit, or delete this one to start anew."
         )
-        if any(_has_code(getattr(self.net, name, None)) for name in different):
-            message += " Code counts with all that it refers to, global values too."
+        if any(name.startswith("callbacks.") or _has_code(getattr(self.net, name, None)) for name in different):
+            message += (
+                " Code counts with all that it refers to, global values too. What the run has changed (a list that "
+                "grows, a network that was passed as an instance) has to be made anew before fit is called again."
+            )
         if any(isinstance(getattr(self.net, name, None), nn.Module) for name in different):
             message += (
                 " The weights of a network that is passed as an instance are compared, too: call torch.manual_seed "
@@ -276,6 +285,13 @@ def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str
     only_in_one = identity.keys() ^ of_run.keys()
     callbacks = [name for name in different if name.startswith("callbacks.") and name in only_in_one]
     return [name for name in different if name not in callbacks], callbacks
+
+
+def _code_of(callback) -> dict[str, object]:
+    """Return the class of a callback and the functions among its settings, whose globals and closures may change."""
+    functions = {name: value for name, value in vars(callback).items() if isinstance(value, types.FunctionType)}
+    keywords = {k: v for k, v in (vars(callback).get("kwargs") or {}).items() if isinstance(v, types.FunctionType)}
+    return {"__class__": type(callback)} | functions | keywords
 
 
 def _has_code(value) -> bool:

@@ -72,10 +72,11 @@ def describe_data(net) -> dict | None:
     classes, names = vars(net).get("classes_inferred_"), vars(net).get("feature_names_in_")
     if classes is None or "module_" not in vars(net):
         return None
-    if not all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
+    values = (classes.astype(str) if classes.dtype.kind == "M" else classes).tolist()  # dates as text
+    if not all(isinstance(label, str | bool | int | float) for label in values):
         return None
     return {
-        "classes": (classes.tolist(), classes.dtype.str),
+        "classes": (values, classes.dtype.str),
         "sample_shape": net.sample_shape_,
         "n_features_in": vars(net).get("n_features_in_"),
         "feature_names_in": None if names is None else names.tolist(),

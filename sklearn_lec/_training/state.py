@@ -163,7 +163,7 @@ def _callback_state(callback, callback_name: str) -> dict:
         if _is_of_library(callback) and not name.endswith("_"):
             continue
         if _has_state(value):
-            state[name] = {"state_dict": encode(value.state_dict(), f"{callback_name}.{name}")}
+            state[name] = {"state_dict": encode(_plain_part(value.state_dict()), f"{callback_name}.{name}")}
         elif _is_plain(value):
             state[name] = {"value": encode(value, name)}
     return state
@@ -228,6 +228,17 @@ def _is_plain(value) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _plain_part(value):
+    """Return a value without the entries of dicts that `encode` does not take: functions, in a scheduler's state."""
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(map(_plain_part, value))
+    if type(value) in (dict, OrderedDict):
+        return {
+            key: _plain_part(part) for key, part in value.items() if isinstance(part, (dict, list)) or _is_plain(part)
+        }
+    return value
 
 
 def encode(value, where: str):

@@ -18,16 +18,6 @@ class RunWarnings:
         self._given = set()
         self._lost_classes = set()  # those that there was a warning of
 
-    def of_huge_values(self, samples: Tensor) -> None:
-        """Warn of samples that are left out for a value that is huge beside those of all others, if there are any."""
-        if len(samples):
-            self._once(
-                "huge",
-                f"sample(s) {_listed(samples)} of X hold a value more than ten million times as large as any of the "
-                "other samples. float32 cannot hold both, and such samples are not learned from. Correct or remove "
-                "them, or scale X.",
-            )
-
     def of_bad_samples(self, samples: Tensor, *, epoch: int) -> None:
         """Warn of samples whose loss is NaN or infinite."""
         self._once(

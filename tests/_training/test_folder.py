@@ -65,7 +65,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_the_others(tmp_p
 
     with (
         patch("os.fsync", side_effect=OSError(errno.ENOSPC, "No space left on device")),
-        pytest.raises(OSError, match=r"epoch-000002.ckpt cannot be written \(No space left.*before it are still there"),
+        pytest.raises(OSError, match=r"epoch-000002.ckpt cannot be written \(No space left.*are still there"),
     ):
         folder.write({"a": 2}, epoch=2)
 

@@ -1,5 +1,6 @@
 """Digests: the same for the same thing in every process, and another one for whatever differs."""
 
+import functools
 import importlib
 import os
 import random
@@ -7,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import types
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from skorch.dataset import ValidSplit
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset, WeightedRandomSampler
 
+from sklearn_lec import LECClassifier
 from sklearn_lec._training import identity
 from sklearn_lec._training.identity import Fingerprint, digest
 from tests.helpers import TinyNet
@@ -54,6 +55,32 @@ def compiled(source):
     return module.f
 
 
+def decorated(factor):
+    """A function in an object that calls it, as decorators that are classes make them."""
+
+    class Scaled:
+        def __init__(self, function):
+            self.function = function
+            functools.update_wrapper(self, function)
+
+        def __call__(self, x):
+            return self.function(x) * factor
+
+    return Scaled(abs_of)
+
+
+def abs_of(x):
+    return abs(x)
+
+
+def with_metaclass(factor):
+    class Meta(type):
+        def __call__(cls, *args):
+            return factor, super().__call__(*args)
+
+    return Meta("Own", (), {})
+
+
 def seeded(make, seed=0):
     torch.manual_seed(seed)
     return make()
@@ -63,13 +90,16 @@ def seeded(make, seed=0):
     ("one", "other"),
     [
         (ValidSplit(5), ValidSplit(3)),
-        (partial(TinyNet), partial(TinyNet, 4)),
+        (functools.partial(TinyNet), functools.partial(TinyNet, 4)),
         (nn.Sequential(nn.Dropout(0.1)), nn.Sequential(nn.Dropout(0.6))),
         (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(label_smoothing=0.5)),
         ([LRScheduler(gamma=0.1)], [LRScheduler(gamma=0.2)]),
         (TensorDataset(torch.ones(3, 1), torch.ones(3)), TensorDataset(torch.zeros(3, 1), torch.ones(3))),
         (np.ones(3), np.zeros(3)),
         (np.ones(3), np.ones((3, 1))),
+        (np.frompyfunc(lambda x: x, 1, 1), np.add),
+        (decorated(1.0), decorated(2.0)),
+        (with_metaclass(1.0), with_metaclass(2.0)),
         (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 0])),
         (np.arange(4.0), np.arange(4.0)[::-1]),
         (scipy.sparse.dia_array(np.eye(3)), scipy.sparse.dia_array(np.eye(3) * 2)),
@@ -113,6 +143,11 @@ def test_what_differs_has_another_digest(one, other):
         (WeightedRandomSampler(np.ones(9), 9), WeightedRandomSampler(np.ones(9), 9)),
         (scaled(2), scaled(2)),
         (class_with(0.1), class_with(0.1)),
+        (0.1, np.float64(0.1)),
+        ([3], [np.int64(3)]),
+        (compiled("def f():\n def g():\n  'a'\n  return 1"), compiled("def f():\n def g():\n  'b'\n  return 1")),
+        (decorated(1.0), decorated(1.0)),
+        (LECClassifier(eps=0.1).set_params(verbose=0), LECClassifier(eps=0.1, verbose=0)),
         (compiled("def f(x):\n 'one'\n return x"), compiled("\n\ndef f(x):\n 'two'\n return x")),
         (compiled("A = 1\ndef f(x): return x.A"), compiled("A = 2\ndef f(x): return x.A")),
         (compiled("def f(n): return f(n - 1)"), compiled("def f(n): return f(n - 1)")),
@@ -256,6 +291,28 @@ def test_code_that_is_reached_through_modules_counts(package, source):
 
     assert before == again
     assert digest(compiled(source)) != before
+
+
+def test_a_module_that_is_passed_on_as_a_value_counts_as_a_whole(package):
+    source = "import own_package.layers\ndef f(x, module=own_package.layers): return module.scale(x)"
+    package("def scale(x): return x")
+    before = digest(compiled(source))
+
+    package("def scale(x): return 2 * x")
+
+    assert digest(compiled(source)) != before
+
+
+def test_a_script_with_the_name_of_a_module_of_pythons_is_the_users_own(tmp_path, monkeypatch):
+    digests = []
+    for factor in (1, 2):
+        module = types.ModuleType("profile")
+        module.__file__ = str(tmp_path / "profile.py")
+        monkeypatch.setitem(sys.modules, "profile", module)
+        exec(f"def f(x): return {factor} * x", vars(module))
+        digests.append(digest(module.f))
+
+    assert digests[0] != digests[1]
 
 
 def test_a_module_that_cannot_be_imported_is_named():

@@ -1,7 +1,7 @@
-"""What a training goes on with: schedulers, attributes of modules and callbacks, generators of the user's own."""
+"""What a training goes on with: plain values, schedulers, attributes of modules and callbacks."""
 
 import enum
-import random
+import functools
 from collections import Counter, deque
 
 import numpy as np
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from skorch.callbacks import Callback, LRScheduler
 from torch import nn
 from torch.optim import lr_scheduler
-from torch.utils.data import Dataset
 
 from sklearn_lec import LECClassifier
 from sklearn_lec._training.state import TAG, decode, encode
@@ -223,6 +222,50 @@ def test_an_attribute_of_a_callback_that_changes_and_cannot_be_saved_is_warned_o
         LECClassifier(**settings("standard"), callbacks=[Remembering()], checkpoint_dir=tmp_path).fit(*table)
 
 
+COUNT = {"n": 0}
+
+
+class CountingGlobally(Callback):
+    """Counts in a global value."""
+
+    def on_epoch_end(self, net, **kwargs):
+        COUNT["n"] += 1
+
+
+def test_a_global_value_that_a_callback_counts_in_is_warned_of(table, tmp_path):
+    with pytest.warns(UserWarning, match=r"callbacks.CountingGlobally.__class__ changed during an epoch"):
+        LECClassifier(**settings("standard"), callbacks=[CountingGlobally()], checkpoint_dir=tmp_path).fit(*table)
+
+
+def test_a_variable_that_a_function_counts_in_is_warned_of(table, tmp_path):
+    n_calls = 0
+
+    def decay(epoch):
+        nonlocal n_calls
+        n_calls += 1
+        return 0.9**n_calls
+
+    with pytest.warns(UserWarning, match=r"callbacks.LRScheduler.lr_lambda changed during an epoch"):
+        LECClassifier(
+            **settings("standard"), callbacks=[LRScheduler("LambdaLR", lr_lambda=decay)], checkpoint_dir=tmp_path
+        ).fit(*table)
+
+
+def test_a_scheduler_of_a_cached_function_is_resumed(table, tmp_path):
+    @functools.lru_cache
+    def decay(epoch):
+        return 0.9**epoch
+
+    def make():
+        return {"callbacks": [LRScheduler("LambdaLR", lr_lambda=decay)]}
+
+    expected = LECClassifier(**settings("standard"), **make()).fit(*table)
+
+    resumed = interrupted(table, tmp_path, make=make, **settings("standard"))
+
+    assert torch.equal(weights(resumed), weights(expected))
+
+
 class Averaging(Callback):
     """Makes something with a state of its own in the first epoch."""
 
@@ -278,86 +321,5 @@ def test_a_compiled_network_is_resumed_without_a_word(table, tmp_path):
     expected = LECClassifier(TinyNet, **parameters).fit(*table)
 
     resumed = interrupted(table, tmp_path, epochs=(3,), module=TinyNet, **parameters)
-
-    assert torch.equal(weights(resumed), weights(expected))
-
-
-# --- random numbers -----------------------------------------------------------------------------------------------
-
-
-class Jittered(Dataset):
-    """A data set with generators of its own."""
-
-    def __init__(self, X, y):
-        self.X, self.y = X, y
-        self.numpy = np.random.default_rng(3)
-        self.legacy = np.random.RandomState(4)
-        self.python = random.Random(5)
-        self.torch = torch.Generator().manual_seed(6)
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, at):
-        noise = self.numpy.normal() + self.legacy.normal() + self.python.gauss(0, 1)
-        return self.X[at] + np.float32(0.1 * noise) + 0.1 * torch.randn(4, generator=self.torch).numpy(), self.y[at]
-
-
-class Composed(Dataset):
-    """Two transformations of one class, each with a generator."""
-
-    def __init__(self, X, y):
-        self.X, self.y = X, y
-        self.transforms = [Jittered(X, y), Jittered(X, y)]
-        self.transforms[1].numpy = np.random.default_rng(9)
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, at):
-        return sum(transform[at][0] for transform in self.transforms), self.y[at]
-
-
-@pytest.mark.filterwarnings("ignore:the run in checkpoint_dir=.*not certain")
-def test_generators_of_several_parts_of_a_data_set_are_resumed(table, tmp_path):
-    expected = LECClassifier(**settings("standard")).fit(Composed(*table), None)
-
-    resumed = interrupted(lambda: (Composed(*table), None), tmp_path, **settings("standard"))
-
-    assert torch.equal(weights(resumed), weights(expected))
-
-
-@pytest.mark.filterwarnings("ignore:the run in checkpoint_dir=.*not certain")
-@pytest.mark.parametrize("n_workers", [0, 1])
-def test_generators_of_a_data_set_are_resumed(table, tmp_path, n_workers):
-    parameters = settings("standard", iterator_train__num_workers=n_workers)
-    expected = LECClassifier(**parameters).fit(Jittered(*table), None)
-
-    resumed = interrupted(lambda: (Jittered(*table), None), tmp_path, **parameters)
-
-    assert torch.equal(weights(resumed), weights(expected))
-
-
-def test_a_generator_that_lives_in_persistent_workers_is_warned_of(table, tmp_path):
-    parameters = settings("standard", max_epochs=1, iterator_train__num_workers=1)
-
-    with pytest.warns(UserWarning, match=r"X.legacy, X.numpy, X.python, X.torch lives on in worker processes"):
-        LECClassifier(**parameters, iterator_train__persistent_workers=True, checkpoint_dir=tmp_path).fit(
-            Jittered(*table), None
-        )
-
-
-def test_a_split_is_drawn_again_from_a_generator_of_the_users_own(table, tmp_path):
-    def make():
-        rng = np.random.default_rng(0)
-
-        def split(dataset, y=None, **kwargs):
-            return torch.utils.data.Subset(dataset, rng.permutation(90)[:60].tolist()), None
-
-        return {"train_split": split}
-
-    expected = LECClassifier(**settings(), **make()).fit(*table)
-
-    resumed = interrupted(table, tmp_path, make=make, **settings())
 
     assert torch.equal(weights(resumed), weights(expected))
