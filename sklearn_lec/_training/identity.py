@@ -48,6 +48,9 @@ GENERATORS = (torch.Generator, np.random.RandomState, np.random.Generator, rando
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 
+MOST_PATHS = 1000
+"""How many parts of values are kept apart, to tell later which of them differ."""
+
 BLOCK = 2**24
 """How many bytes of an array are looked at in one go."""
 
@@ -72,6 +75,8 @@ class Fingerprint:
         Where random number generators of the user's own were met.
     packages : set of str
         The installed packages that parts of the values come from.
+    paths : dict of str to str
+        The digests of the parts by where they were met, as far as there is room for them.
 
     Examples
     --------
@@ -89,6 +94,7 @@ class Fingerprint:
         self.unknown: dict[str, str] = {}
         self.generators: dict[str, object] = {}
         self.packages: set[str] = set()
+        self.paths: dict[str, str] = {}
         self._done: dict[int, tuple[object, str]] = {}  # the object too, so that its id is not given to another one
         self._under_way: set[int] = set()
 
@@ -105,6 +111,12 @@ class Fingerprint:
         -------
         digest : str
         """
+        digest = self._digest(value, where)
+        if len(self.paths) < MOST_PATHS:
+            self.paths[where] = digest
+        return digest
+
+    def _digest(self, value, where: str) -> str:
         if isinstance(value, np.generic) and type(value.item()) in _PLAIN:
             value = value.item()  # a number is the same whoever has made it
         if type(value) in _PLAIN:

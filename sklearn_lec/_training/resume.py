@@ -67,6 +67,8 @@ class Checkpoints:
         """What decides the result of the run, each by its digest."""
         self.generators = {}
         """The random number generators of the user's own that were found in parameters, data and network."""
+        self.paths = {}
+        """The digests of its parts, as far as they are kept apart."""
         self.versions = {}
         """Those of Python and of the packages that the run uses."""
         self.before = None
@@ -86,6 +88,7 @@ class Checkpoints:
         self.folder.lock()
         fingerprint = Fingerprint()
         self.identity = _identity(net, self.data, fit_params, fingerprint)
+        self.paths = dict(fingerprint.paths)
         for name, value in hidden_attributes(net).items():
             fingerprint.of(value, name)
         self.generators = fingerprint.generators
@@ -103,7 +106,7 @@ class Checkpoints:
                     if self.versions.get(name) not in (None, of_run)
                 }
             if different:
-                raise ValueError(self._refusal(different, other_versions))
+                raise ValueError(self._refusal(different, other_versions, state["paths"]))
             with self._damage_named(state):
                 lost = restore(net, state, n_samples=len(self.data["y"]))
                 self.huge.load(decode(state["huge"]))
@@ -172,7 +175,7 @@ class Checkpoints:
 
     def _state(self) -> dict:
         """Return all that a training goes on with, as tensors and plain values."""
-        run = {"format": FORMAT, "identity": self.identity, "versions": self.versions}
+        run = {"format": FORMAT, "identity": self.identity, "paths": self.paths, "versions": self.versions}
         run["huge"] = encode(self.huge.state(), "huge")
         return run | net_state(self.net) | {"before": self.before, "now": self._random_numbers()}
 
@@ -227,11 +230,12 @@ class Checkpoints:
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise foreign_checkpoint(self.folder.path, error) from error
 
-    def _refusal(self, different: list[str], other_versions: dict) -> str:
+    def _refusal(self, different: list[str], other_versions: dict, paths: dict[str, str]) -> str:
         """Return why a run cannot be resumed, and what can be done."""
+        named = [name + _where_within(name, self.paths, paths) for name in sorted(different)]
         message = (
             f"checkpoint_dir={str(self.net.checkpoint_dir)!r} holds a run that differs in "
-            f"{', '.join(sorted(different))}. Use another folder for each fit, or delete this one to start anew."
+            f"{', '.join(named)}. Use another folder for each fit, or delete this one to start anew."
         )
         if any(name.startswith("callbacks.") or _has_code(getattr(self.net, name, None)) for name in different):
             message += (
@@ -285,6 +289,14 @@ def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str
     only_in_one = identity.keys() ^ of_run.keys()
     callbacks = [name for name in different if name.startswith("callbacks.") and name in only_in_one]
     return [name for name in different if name not in callbacks], callbacks
+
+
+def _where_within(name: str, paths: dict[str, str], of_run: dict[str, str]) -> str:
+    """Return, for an error, the parts of a value that differ from those of the run; empty if they are not known."""
+    within = [path for path in paths.keys() | of_run.keys() if path.startswith(tuple(name + mark for mark in ".:["))]
+    differing = [path for path in within if paths.get(path) != of_run.get(path)]
+    deepest = sorted(one for one in differing if not any(two != one and two.startswith(one) for two in differing))
+    return f" (at {', '.join(deepest[:3])}{', ...' if len(deepest) > 3 else ''})" if deepest else ""
 
 
 def _code_of(callback) -> dict[str, object]:

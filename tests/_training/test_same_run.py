@@ -19,6 +19,7 @@ from sklearn_lec._training.folder import CheckpointFolder
 from tests._training.interruption import interrupted, power_cut, settings
 from tests.helpers import TinyNet, weights
 
+RATES = {}
 SHORT = settings("standard", max_epochs=2)
 
 
@@ -148,6 +149,21 @@ def test_a_callback_that_is_added_or_left_out_is_warned_of(table, tmp_path):
 
     with pytest.warns(UserWarning, match=r"callbacks added or left out: callbacks.EpochScoring, callbacks.SetLR"):
         LECClassifier(**SHORT, checkpoint_dir=tmp_path, callbacks=[EpochScoring("accuracy")]).fit(*table)
+
+
+def test_the_refusal_says_where_the_difference_is(table, tmp_path):
+    def fit(**values):
+        class Slowing(Callback):
+            def on_epoch_begin(self, net, **kwargs):
+                net.optimizer_.param_groups[0]["lr"] = RATES["slow"]
+
+        RATES.update(values)
+        return LECClassifier(**SHORT, checkpoint_dir=tmp_path, callbacks=[Slowing()]).fit(*table)
+
+    fit(slow=0.1, fast=1.0)
+
+    with pytest.raises(ValueError, match=r"callbacks.Slowing \(at callbacks.Slowing.on_epoch_begin: RATES\['slow'\]\)"):
+        fit(slow=0.2)
 
 
 def test_callbacks_that_only_look_on_make_no_difference(table, tmp_path, recwarn):
