@@ -157,9 +157,12 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         `f_params` also has the classes and the shape of a sample: what ``load_params`` needs for a new estimator that
         predicts. `f_method` has the state of the method.
         """
-        if use_safetensors and f_params is not None and self.initialized_:
-            save_safetensors(self, f_params)
-            f_params = None
+        files = [file for file in (f_params, others.get("f_module")) if file is not None]  # two names for one part
+        if use_safetensors and self.initialized_ and len(files) == 1:
+            save_safetensors(self, files[0])
+            f_params, others = None, {name: file for name, file in others.items() if name != "f_module"}
+            if not any((f_optimizer, f_criterion, f_history, *others.values())):
+                return
         with describing_data(self):
             super().save_params(f_params, f_optimizer, f_criterion, f_history, use_safetensors, **others)
 

@@ -74,14 +74,16 @@ def test_labels_keep_their_type(table, quick, classes, use_safetensors):
     assert np.array_equal(loaded.predict(X), clf.predict(X))
 
 
-def test_a_checkpoint_of_skorchs_brings_the_classes_along(words, quick, tmp_path):
+@pytest.mark.parametrize("use_safetensors", [False, True])
+def test_a_checkpoint_of_skorchs_brings_the_classes_along(words, quick, tmp_path, use_safetensors):
     def checkpoint():
-        return Checkpoint(dirname=tmp_path, f_params="params-{last_epoch[epoch]}.pt", monitor=None)
+        files = {"f_params": "params-{last_epoch[epoch]}.pt", "f_optimizer": None, "f_criterion": None}
+        return Checkpoint(dirname=tmp_path, monitor=None, use_safetensors=use_safetensors, **files)
 
     clf = LECClassifier(**quick, callbacks=[checkpoint()]).fit(*words)
 
     loaded = LECClassifier(**quick)
-    loaded.load_params(checkpoint=checkpoint())
+    loaded.load_params(checkpoint=checkpoint(), use_safetensors=use_safetensors)
 
     assert np.array_equal(loaded.predict(words[0]), clf.predict(words[0]))
     assert len(loaded.history) == 3
@@ -131,6 +133,14 @@ def test_safetensors_of_others_are_loaded_and_have_no_classes(words, quick, tmp_
     loaded.load_params(f_params=tmp_path / "params", use_safetensors=True)
 
     assert np.array_equal(loaded.predict(words[0]), clf.predict(words[0]))
+
+
+def test_safetensors_are_saved_without_a_word(words, quick, tmp_path, capsys):
+    clf = LECClassifier(**quick).fit(*words).set_params(verbose=1)
+
+    clf.save_params(f_params=tmp_path / "params", use_safetensors=True)
+
+    assert capsys.readouterr().out == ""
 
 
 def test_others_read_our_safetensors(words, quick, tmp_path):
