@@ -65,10 +65,10 @@ class Checkpoints:
         self.folder = CheckpointFolder(net.checkpoint_dir)
         self.identity = {}
         """What decides the result of the run, each by its digest."""
+        self.paths = {}
+        """The digests of the parts of that, as far as they are kept apart."""
         self.generators = {}
         """The random number generators of the user's own that were found in parameters, data and network."""
-        self.paths = {}
-        """The digests of its parts, as far as they are kept apart."""
         self.versions = {}
         """Those of Python and of the packages that the run uses."""
         self.before = None
@@ -100,13 +100,14 @@ class Checkpoints:
         if state is not None:
             with self._damage_named(state):
                 different, differs_in_callbacks = _compare(self.identity, state["identity"])
+                paths = dict(state["paths"])
                 other_versions = {
                     name: (of_run, self.versions[name])
                     for name, of_run in state["versions"].items()
                     if self.versions.get(name) not in (None, of_run)
                 }
             if different:
-                raise ValueError(self._refusal(different, other_versions, state["paths"]))
+                raise ValueError(self._refusal(different, other_versions, paths))
             with self._damage_named(state):
                 lost = restore(net, state, n_samples=len(self.data["y"]))
                 self.huge.load(decode(state["huge"]))

@@ -246,7 +246,7 @@ def rewrite(folder, change):
     file.write_bytes(hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue())
 
 
-PARTS = ["format", "huge", "identity", "versions", "modules", "optimizers", "method", "history"]
+PARTS = ["format", "huge", "identity", "paths", "versions", "modules", "optimizers", "method", "history"]
 PARTS += ["callbacks", "before", "now"]
 
 
