@@ -294,8 +294,9 @@ def _compare(identity: dict[str, str], of_run: dict[str, str]) -> tuple[list[str
 
 def _where_within(name: str, paths: dict[str, str], of_run: dict[str, str]) -> str:
     """Return, for an error, the parts of a value that differ from those of the run; empty if they are not known."""
-    within = [path for path in paths.keys() | of_run.keys() if path.startswith(tuple(name + mark for mark in ".:["))]
-    differing = [path for path in within if paths.get(path) != of_run.get(path)]
+    # Where only one of them has a part, they are different as a whole.
+    within = [path for path in paths.keys() & of_run.keys() if path.startswith(tuple(name + mark for mark in ".:["))]
+    differing = [path for path in within if paths[path] != of_run[path]]
     deepest = sorted(one for one in differing if not any(two != one and two.startswith(one) for two in differing))
     return f" (at {', '.join(deepest[:3])}{', ...' if len(deepest) > 3 else ''})" if deepest else ""
 

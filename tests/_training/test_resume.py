@@ -154,7 +154,7 @@ def test_only_the_last_two_checkpoints_stay_in_the_folder(table, tmp_path):
         ({"eps": 0.2}, "eps"),
         ({"lr": 0.01, "M": 3}, "M, lr"),
         ({"module": TinyNet}, "module"),
-        ({"module__hidden": (8,)}, "module__hidden"),
+        ({"module__hidden": (8,)}, r"module__hidden \(at module__hidden\[0\]\)"),
         ({"max_epochs": 9}, "max_epochs"),
         ({"random_state": 1}, "random_state"),
     ],
@@ -162,7 +162,7 @@ def test_only_the_last_two_checkpoints_stay_in_the_folder(table, tmp_path):
 def test_a_folder_with_a_run_of_other_parameters_is_refused(table, tmp_path, change, names):
     LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
 
-    with pytest.raises(ValueError, match=f"holds a run that differs in {names}. Use another folder"):
+    with pytest.raises(ValueError, match=rf"holds a run that differs in {names}\. Use another folder"):
         LECClassifier(**settings() | change, checkpoint_dir=tmp_path).fit(*table)
 
 
