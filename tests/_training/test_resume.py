@@ -154,7 +154,7 @@ def test_only_the_last_two_checkpoints_stay_in_the_folder(table, tmp_path):
         ({"eps": 0.2}, "eps"),
         ({"lr": 0.01, "M": 3}, "M, lr"),
         ({"module": TinyNet}, "module"),
-        ({"module__hidden": (8,)}, r"module__hidden \(at module__hidden\[0\]\)"),
+        ({"module__hidden": (8,)}, "module__hidden"),
         ({"max_epochs": 9}, "max_epochs"),
         ({"random_state": 1}, "random_state"),
     ],
