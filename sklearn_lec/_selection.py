@@ -16,6 +16,7 @@ __all__ = [
     "on_host",
     "small_loss_count",
     "small_loss_mask",
+    "small_loss_mask_of_labels",
     "temporal_consensus",
     "unanimous",
 ]
@@ -94,6 +95,35 @@ def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
         if np.count_nonzero(mask) * losses.shape[-1] == count * losses.numel():  # no ties at the threshold
             return torch.from_numpy(mask)
     return _smallest(losses, count)
+
+
+def small_loss_mask_of_labels(losses: Tensor, labels: Tensor, *, shares: Tensor) -> Tensor:
+    """Mark the samples with the smallest losses among those given the same label.
+
+    Parameters
+    ----------
+    losses : Tensor of shape (..., n_samples)
+    labels : int64 Tensor of shape (n_samples,)
+        The given labels as class numbers.
+    shares : Tensor of shape (n_classes,)
+        The share of the samples given each label that is left out, each in [0, 1).
+
+    Returns
+    -------
+    mask : bool Tensor of the same shape as `losses`
+        For each label as many True as `small_loss_mask` has, along the last axis.
+
+    Examples
+    --------
+    >>> losses, labels = torch.tensor([0.3, 9.0, 0.1, 0.2]), torch.tensor([0, 0, 1, 1])
+    >>> small_loss_mask_of_labels(losses, labels, shares=torch.tensor([0.0, 0.5]))
+    tensor([ True,  True,  True, False])
+    """
+    mask = torch.zeros_like(losses, dtype=torch.bool)
+    for label, share in enumerate(shares.tolist()):
+        samples = (labels == label).nonzero().flatten()
+        mask[..., samples] = small_loss_mask(losses[..., samples], eps=share)
+    return mask
 
 
 def _smallest(losses: Tensor, count: int) -> Tensor:

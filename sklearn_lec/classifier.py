@@ -2,10 +2,13 @@
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
+from sklearn_lec._training.copies import out_of_fold_predictions
+from sklearn_lec._training.fitted import FittedAttributes
 from sklearn_lec._training.labels import known_classes
 from sklearn_lec._training.net import MethodNet
 from sklearn_lec._training.warn import warn_caller
@@ -16,7 +19,7 @@ from sklearn_lec.modules import MLP
 __all__ = ["LECClassifier"]
 
 
-class LECClassifier(MethodNet):
+class LECClassifier(FittedAttributes, MethodNet):
     """Neural network classifier for data whose labels are partly wrong.
 
     Learning with ensemble consensus (LEC) first trains on all samples for a while, the warm-up. After that it learns
@@ -242,34 +245,6 @@ class LECClassifier(MethodNet):
             **kwargs,
         )
 
-    # --- fitted attributes ----------------------------------------------------------------------------------------
-
-    @property
-    def clean_mask_(self):
-        """The samples that the last finished epoch learned from."""
-        return self._record().last.cpu().numpy().copy()  # the buffer is used again in the next epoch
-
-    @property
-    def clean_score_(self):
-        """The share of epochs after the warm-up in which each sample was selected."""
-        return self._record().score.cpu().numpy()
-
-    def _record(self):
-        record = getattr(vars(self).get("method_"), "record", None)
-        if record is None:
-            raise NotFittedError(f"this {type(self).__name__} has no record of samples yet; call fit first.")
-        return record
-
-    def __getattr__(self, name):
-        """Look up fitted attributes of the method, such as ``corruption_matrix_``, that the estimator has not."""
-        own = getattr(type(self), name, None)
-        if isinstance(own, property):  # Python asks here, too, when a property raises an AttributeError
-            return own.fget(self)
-        method = vars(self).get("method_")
-        if name.endswith("_") and not name.startswith("_") and hasattr(method, name) and method.record is not None:
-            return getattr(method, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     # --- parameters -----------------------------------------------------------------------------------------------
 
     @property
@@ -332,11 +307,32 @@ class LECClassifier(MethodNet):
                 self.initialize()
             else:
                 self.method_ = updated_method(self)
-                self.eps_ = getattr(self.method_, "eps", self.eps)
             self._check_module()
             self._check_criterion(len(classes), per_sample=per_sample, is_built=True)
             with self._training_run(X, y, sample_weight=weights, is_resumable=from_scratch and is_fit):
                 return super().partial_fit(X, y, _routing_method=called, **fit_params)
+
+    def out_of_fold_predictions(self, X, y=None, *, cv=None):
+        """Train copies on part of the samples, by ordinary training, and predict those that are held out.
+
+        What `sklearn_lec.estimation.estimate_noise` looks at, and what cleanlab's functions ask for.
+
+        Parameters
+        ----------
+        X, y : as for ``fit``
+        cv : int, splitter, iterable or None, default=None
+            The folds. None takes five, three or two. They take a quarter of `max_epochs` in all, whatever their number.
+
+        Returns
+        -------
+        pred_probs : ndarray of shape (n_samples, n_classes)
+            The mean over the last few epochs, where it agreed with most labels. NaN for samples in no fold.
+        y : ndarray of shape (n_samples,)
+            The labels, also if they came with a Dataset.
+        classes : ndarray of shape (n_classes,)
+            The labels that the columns stand for.
+        """
+        return out_of_fold_predictions(clone(self), X, y, cv)
 
     # --- predicting -----------------------------------------------------------------------------------------------
 

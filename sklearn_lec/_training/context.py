@@ -1,20 +1,24 @@
 """What a method can ask of the training under way: features, weights, the predictions of another method."""
 
-import copy
 import warnings
 
 import numpy as np
 import torch
-from sklearn.base import clone
 from skorch.dataset import unpack_data
 from torch import nn
 from torch.utils.data import Subset
 
 from sklearn_lec._training.batches import reference_parameter, to_like
-from sklearn_lec._training.build import method_defaults
+from sklearn_lec._training.copies import (
+    batch_size_of,
+    held_out_probabilities,
+    plan_folds,
+    stratified_folds,
+    trained_copy,
+)
 from sklearn_lec._training.criterion import criterion_of
-from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
 from sklearn_lec._training.rng import global_state, set_global_state
+from sklearn_lec.estimation.noise_estimate import NoiseEstimate
 
 __all__ = ["NetContext"]
 
@@ -84,37 +88,77 @@ class NetContext:
     def predictions_of(self, method):
         """Train a copy of the net with another method, and return its probabilities for all samples.
 
-        Its random numbers go on with those of the training under way. Of the user's callbacks only those run that
-        change the updates; a checkpoint of this network would be taken for one of the network to come. Samples that are
-        left out of the training for their huge values have probabilities of NaN.
+        Its random numbers go on with those of the training under way. Samples that are left out of the training for
+        their huge values have probabilities of NaN.
         """
-        net, run = self.net, self.run
-        callbacks = net.callbacks
-        if isinstance(callbacks, list):
-            callbacks = [_copy(item) for item in callbacks if is_callback(item, UPDATE_CALLBACKS)]
-        parameters = net.get_params(deep=False) | method_defaults(type(net))
-        parameters |= {"method": method, "random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
-        parameters |= {"callbacks": callbacks, "classes": net.classes_inferred_}
-        parameters |= {"checkpoint_dir": run.checkpoints and run.checkpoints.folder_of_first_training()}
-        parameters["module"] = copy.deepcopy(net.module)
-        other = type(net)(**parameters)
+        run = self.run
+        other = trained_copy(
+            self.net,
+            run.X,
+            run.y,
+            method=method,
+            classes=self.net.classes_inferred_,
+            sample_weight=run.sample_weight,
+            fit_params=run.fit_params,
+            checkpoint_dir=self._folder_of_first_training(),
+        )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
-            other.fit(run.X, run.y, sample_weight=run.sample_weight, **run.fit_params)
-            if len(other.history) < other.max_epochs:
-                raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
+            warnings.simplefilter("ignore")  # of predictions that are NaN, which the caller has to look at
             probabilities = other.predict_proba(run.X)
-        if not run.huge.are_all_known:
-            self._look_for_huge_samples()
-        probabilities[run.huge.known] = np.nan
+        self._forget_huge_samples(probabilities)
         return probabilities
+
+    def noise_estimate(self):
+        """Return an estimate from networks that are trained on part of the samples; None if there are too few."""
+        method, classes = self.run.method, self.run.label_codes.classes
+        if method.noise_estimate is None:
+            estimate = self._estimate_noise()
+            method.noise_estimate = estimate and estimate.state()
+            return estimate
+        return NoiseEstimate.from_state(method.noise_estimate, classes=classes)
 
     def record(self, name, value):
         """Write a value into the history of the epoch."""
         self.net.history.record(name, value)
 
+    def _estimate_noise(self):
+        net, run = self.net, self.run
+        labels, numbers, classes = self.labels.numpy(), self.samples.numpy(), run.label_codes.classes
+        batch_size = batch_size_of(net, len(numbers))
+        plan = plan_folds(len(numbers), max_epochs=net.max_epochs, batch_size=batch_size)
+        if plan is None or np.bincount(labels[numbers]).max() < plan.n_folds:
+            return None
+        probabilities = held_out_probabilities(
+            net,
+            run.X,
+            run.y,
+            labels=labels,
+            classes=classes,
+            folds=[(numbers[one], numbers[two]) for one, two in stratified_folds(labels[numbers], plan.n_folds)],
+            plan=plan,
+            checkpoint_dir=self._folder_of_first_training,
+            sample_weight=run.sample_weight,
+            fit_params=run.fit_params,
+        )
+        self._forget_huge_samples(probabilities)
+        if not np.isfinite(probabilities).all(axis=1).any():
+            return None
+        return NoiseEstimate.from_predictions(labels, probabilities, classes=classes)
+
+    def _folder_of_first_training(self):
+        """Return where a training that comes before this one keeps its checkpoints; None if it keeps none."""
+        return self.run.checkpoints and self.run.checkpoints.folder_of_first_training()
+
+    def _forget_huge_samples(self, probabilities):
+        """Set the predictions for samples that are left out for their huge values to NaN.
+
+        Every sample may have to be loaded once, those held out too; random numbers are as if that had not been.
+        """
+        if not self.run.huge.are_all_known:
+            self._look_for_huge_samples()
+        probabilities[self.run.huge.known] = np.nan
+
     def _look_for_huge_samples(self):
-        """Load every sample once, those held out too; random numbers are as if that had not been."""
         random_numbers = global_state()
         try:
             for _ in self.run.each_sample_once(self.run.dataset):
@@ -152,8 +196,3 @@ class NetContext:
                 f"{', '.join(filter(None, layers))}."
             )
         return linear[-1]
-
-
-def _copy(item):
-    """Return a copy of an entry of `callbacks`."""
-    return (item[0], clone(item[1])) if isinstance(item, (tuple, list)) else clone(item)

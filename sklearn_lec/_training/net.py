@@ -109,7 +109,6 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
     def _initialize_module(self, reason=None):
         # Before initialize_module, which users override.
         self.method_ = new_method(self)
-        self.eps_ = getattr(self.method_, "eps", self.eps)
         return super()._initialize_module(reason)
 
     def initialize_module(self):

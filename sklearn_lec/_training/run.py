@@ -28,6 +28,7 @@ from sklearn_lec._training.context import NetContext
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import Checkpoints
+from sklearn_lec._training.settle import settle_eps
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
 from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
 from sklearn_lec._training.warn import RunWarnings
@@ -159,7 +160,9 @@ class TrainingRun:
         self.huge.warn(self.numbers)
         if self.checkpoints is not None:
             self.checkpoints.check_split()
-        self.method.before_training(NetContext(self.net, self))
+        context = NetContext(self.net, self)
+        settle_eps(self.method, context, self.label_codes.classes)
+        self.method.before_training(context)
         if self.checkpoints is not None:
             self.checkpoints.go_on()
         self.separate_vote = self._decide_on_separate_vote()

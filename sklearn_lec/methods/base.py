@@ -2,14 +2,16 @@
 
 import copy
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from sklearn_lec._selection import SampleRecord, small_loss_mask, unanimous
+from sklearn_lec._selection import SampleRecord, small_loss_mask, small_loss_mask_of_labels, unanimous
 from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
-from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs
+from sklearn_lec.methods.parameters import check_parameters, is_open, warn_of_too_few_epochs
 
 __all__ = ["ConsensusMethod", "Method"]
 
@@ -35,6 +37,13 @@ class Method(BaseEstimator):
         Which samples were selected, and ``record.memory``; None before the first training.
     data_identity : str or None
         Tells the samples that the record is about from others.
+    settled : dict
+        Parameters that are left to the training, such as ``eps="auto"``, with the numbers found for them. A method
+        reads them as the parameters that they are: from `before_training` on, `eps` is a number.
+    eps_of_labels : float64 Tensor of shape (n_classes,) or None
+        The share of wrong labels among the samples given each label; None if only `eps` is known.
+    noise_estimate : dict or None
+        The `NoiseEstimate` that `eps` was taken from, as its ``state``.
 
     Examples
     --------
@@ -68,6 +77,9 @@ class Method(BaseEstimator):
     epoch = 0
     record: SampleRecord | None = None
     data_identity: str | None = None
+    settled: Mapping[str, float] = MappingProxyType({})
+    eps_of_labels: Tensor | None = None
+    noise_estimate: dict | None = None
 
     @property
     def n_passes(self) -> int:
@@ -220,6 +232,11 @@ class Method(BaseEstimator):
             n_samples, training_samples=training_samples, memory=self.sample_memory(n_classes), device=device
         )
 
+    def settle(self, **values: float) -> None:
+        """Give parameters that are left to the training the values that were found for them."""
+        self.settled = {**self.settled, **values}
+        vars(self).update(values)
+
     def begin_epoch(self) -> None:
         """Begin the next epoch."""
         self.epoch += 1
@@ -250,6 +267,8 @@ class Method(BaseEstimator):
         for name in vars(self).keys() - self.get_params(deep=False).keys():
             delattr(self, name)
         vars(self).update(state)
+        # A parameter may have been set to a number since.
+        self.settle(**{name: value for name, value in self.settled.items() if is_open(getattr(self, name))})
 
 
 class ConsensusMethod(Method):
@@ -296,7 +315,16 @@ class ConsensusMethod(Method):
 
     def select(self, batch: Batch) -> Selection:
         """Select for every network the samples on which the voters agree."""
-        return Selection(self.consensus(small_loss_mask(batch.losses, eps=self.eps)))
+        return Selection(self.consensus(self.small_losses(batch)))
+
+    def small_losses(self, batch: Batch) -> Tensor:
+        """Return which losses are small, shape (n_voters, n_samples); label by label over the whole training set.
+
+        A batch has too few samples of a rare class for a share of them: there all labels are compared.
+        """
+        if self.scope == "epoch" and self.eps_of_labels is not None:
+            return small_loss_mask_of_labels(batch.losses, batch.labels, shares=self.eps_of_labels)
+        return small_loss_mask(batch.losses, eps=self.eps)
 
     def consensus(self, votes: Tensor) -> Tensor:
         """Return the samples on which the voters agree.

@@ -181,5 +181,11 @@ class MethodContext(Protocol):
         NaN for a sample that no network can learn from.
         """
 
+    def noise_estimate(self):
+        """Return a `NoiseEstimate` from networks that are trained on part of the samples; None if there are too few.
+
+        It is made once, and costs a quarter of the epochs of the training at most.
+        """
+
     def record(self, name: str, value: float) -> None:
         """Write a value into the history of the epoch."""

@@ -11,6 +11,7 @@ from sklearn_lec._selection import decimal_fraction
 from sklearn_lec._validation import check_corruption_matrix
 from sklearn_lec.methods.base import Method
 from sklearn_lec.methods.contract import Criterion, MethodContext, Selected
+from sklearn_lec.methods.parameters import AUTO
 
 __all__ = ["Forward", "estimate_corruption_matrix"]
 
@@ -47,8 +48,8 @@ class Forward(Method):
     title = "Forward"
     matrix: Tensor | None = None
     """The corruption matrix in use, on the network's device."""
-    estimated_at: float | None = None
-    """The percentile at which the matrix was estimated; None if it was given."""
+    estimated_from: float | str | None = None
+    """The percentile at which the matrix was estimated, or "auto"; None if it was given."""
 
     def __init__(self, *, corruption_matrix=None, percentile=None):
         self.corruption_matrix = corruption_matrix
@@ -69,14 +70,37 @@ class Forward(Method):
                 f"{type(context.criterion).__name__}. Leave criterion at torch.nn.CrossEntropyLoss, and let the module "
                 "return logits."
             )
-        if self.corruption_matrix is not None:
-            matrix, percentile = check_corruption_matrix(self.corruption_matrix, n_classes=context.n_classes), None
-        elif self.estimated_at == self.percentile:
-            return
+        if isinstance(self.corruption_matrix, str):
+            source = AUTO
         else:
-            probabilities, percentile = context.predictions_of("standard"), float(self.percentile)
-            matrix = estimate_corruption_matrix(probabilities, percentile=self.percentile)
-        self.matrix, self.estimated_at = torch.as_tensor(matrix, dtype=torch.float32, device=context.device), percentile
+            source = None if self.corruption_matrix is not None else float(self.percentile)
+        if source is not None and source == self.estimated_from:
+            return
+        if source is None:
+            matrix = check_corruption_matrix(self.corruption_matrix, n_classes=context.n_classes)
+        elif source == AUTO:
+            matrix = self._matrix_of_noise_estimate(context)
+        else:
+            matrix = estimate_corruption_matrix(context.predictions_of("standard"), percentile=self.percentile)
+        self.matrix = torch.as_tensor(matrix, dtype=torch.float32, device=context.device)
+        self.estimated_from = source
+
+    def check(self) -> None:
+        """Raise an error if a parameter is out of bounds."""
+        super().check()
+        if isinstance(self.corruption_matrix, str) and self.corruption_matrix != AUTO:
+            raise ValueError(f"corruption_matrix must be an array, 'auto' or None, got {self.corruption_matrix!r}.")
+
+    @staticmethod
+    def _matrix_of_noise_estimate(context: MethodContext) -> np.ndarray:
+        estimate = context.noise_estimate()
+        if estimate is None:
+            raise ValueError(
+                f"corruption_matrix='auto' needs networks that are trained on part of the samples first, but "
+                f"{context.last_epoch} epochs on {len(context.samples)} samples are too few for that. Raise "
+                "max_epochs, or pass the matrix."
+            )
+        return estimate.corruption_matrix
 
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""
@@ -94,7 +118,7 @@ class Forward(Method):
     def reset(self, n_samples: int, **record) -> None:
         """Forget all samples, and the matrix that was estimated from the predictions for them."""
         super().reset(n_samples, **record)
-        self.matrix = self.estimated_at = None
+        self.matrix = self.estimated_from = None
 
 
 def _no_autocast(device_type: str) -> AbstractContextManager:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sklearn_lec._selection import small_loss_mask, temporal_consensus, unanimous
+from sklearn_lec._selection import temporal_consensus, unanimous
 from sklearn_lec.methods.base import ConsensusMethod
 from sklearn_lec.methods.contract import Batch, Selection
 
@@ -27,7 +27,7 @@ class LTEC(ConsensusMethod):
 
     def select(self, batch: Batch) -> Selection:
         """Select the samples in the current set and in those of the ``M - 1`` epochs before; all during the warm-up."""
-        small = unanimous(small_loss_mask(batch.losses, eps=self.eps))
+        small = unanimous(self.small_losses(batch))
         last_miss = self.record.memory["last_miss"][batch.samples]
         agreed, last_miss = temporal_consensus(small, last_miss, epoch=self.epoch, M=self.M)
         return Selection(agreed if self.is_past_warmup else None, {"last_miss": last_miss})

@@ -2,13 +2,18 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
 
+import numpy as np
+
 from sklearn_lec._validation import check_eps, is_number
 
-__all__ = ["ESTIMATOR_PARAMETERS", "check_parameters", "warn_of_too_few_epochs"]
+__all__ = ["AUTO", "ESTIMATOR_PARAMETERS", "check_parameters", "is_open", "shares_of_labels", "warn_of_too_few_epochs"]
+
+AUTO = "auto"
+"""The value of a parameter that is left to the training."""
 
 ESTIMATOR_PARAMETERS = ("M", "T_k", "T_w", "W", "corruption_matrix", "eps", "lid_layer", "percentile")
 """Parameters of the estimator that are there for methods alone. A new method keeps its parameters to itself."""
@@ -46,7 +51,7 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
         warnings.warn("max_epochs=0: the network is built, but not trained. Raise max_epochs.", stacklevel=5)
         return
     for name in TOO_FEW_EPOCHS.keys() & values.keys():
-        if values[name] >= n_epochs:
+        if is_number(values[name]) and values[name] >= n_epochs:
             warnings.warn(
                 f"{name}={values[name]} is not smaller than max_epochs={n_epochs}: {TOO_FEW_EPOCHS[name]}. Lower "
                 f"{name} or raise max_epochs.",
@@ -58,6 +63,60 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
             f"reaches eps. Lower T_k or raise max_epochs.",
             stacklevel=5,
         )
+
+
+def is_open(value) -> bool:
+    """Return whether the number for a parameter is found in training: from "auto", or from shares of the labels."""
+    return value is not None and not is_number(value)
+
+
+def shares_of_labels(eps, classes: np.ndarray) -> np.ndarray:
+    """Return the share of wrong labels among the samples given each label.
+
+    Parameters
+    ----------
+    eps : mapping from label to share, or array-like of shape (n_classes,)
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    shares : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> shares_of_labels({"dog": 0.1, "cat": 0.3}, np.array(["cat", "dog"]))
+    array([0.3, 0.1])
+    """
+    if isinstance(eps, Mapping):
+        labels = classes.tolist()
+        unknown, missing = [label for label in eps if label not in labels], [one for one in labels if one not in eps]
+        if unknown or missing:
+            what = f"names {unknown[0]!r}, which is no label" if unknown else f"has no share for {missing[0]!r}"
+            raise ValueError(f"eps={dict(eps)!r} {what}. It must have a share for each of the labels {labels}.")
+        return np.array([eps[label] for label in labels], dtype=float)
+    if len(eps) != len(classes):
+        raise ValueError(
+            f"eps has {len(eps)} shares, but there are {len(classes)} classes. Give one for each of "
+            f"{classes.tolist()}, in this order, or a dict from label to share."
+        )
+    return np.asarray(eps, dtype=float)
+
+
+def _check_eps(eps):
+    if isinstance(eps, str):
+        if eps != AUTO:
+            raise ValueError(f"eps must be a number in [0, 1), 'auto', or one share per class, got {eps!r}.")
+    elif isinstance(eps, Mapping | Sequence | np.ndarray):
+        for share in eps.values() if isinstance(eps, Mapping) else eps:
+            check_eps(share)
+    else:
+        check_eps(eps)
+
+
+def _check_warmup(T_w):
+    if isinstance(T_w, str) and T_w == AUTO:
+        return
+    _check_epochs(T_w, name="T_w", at_least=0, meaning="It counts the epochs before samples are left out.")
 
 
 def _check_voters(M):
@@ -84,9 +143,9 @@ def _check_percentile(percentile):
 
 
 CHECKS = {
-    "eps": check_eps,
+    "eps": _check_eps,
     "M": _check_voters,
-    "T_w": partial(_check_epochs, name="T_w", at_least=0, meaning="It counts the epochs before samples are left out."),
+    "T_w": _check_warmup,
     "T_k": partial(
         _check_epochs, name="T_k", at_least=1, meaning="It is the epoch from which on a share of eps is left out."
     ),

@@ -1,0 +1,309 @@
+"""Train copies of a net: on all samples, or in folds on part of them to predict the rest."""
+
+import copy
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from skorch.callbacks import Callback
+from torch.utils.data import Subset
+
+from sklearn_lec._training.build import method_defaults
+from sklearn_lec._training.labels import LabelCodes
+from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
+
+__all__ = [
+    "FoldPlan",
+    "batch_size_of",
+    "held_out_probabilities",
+    "out_of_fold_predictions",
+    "plan_folds",
+    "stratified_folds",
+    "trained_copy",
+]
+
+LARGEST_COST = 0.25
+"""The share of the epochs of a training that its folds may take together."""
+FEW_SAMPLES = 5000
+"""Below that, a network that sees half of the samples is much worse than one that sees all, and folds are smaller."""
+ENOUGH_UPDATES = 300
+"""As many updates as it takes to learn what is common; see `plan_folds`."""
+SMALLEST_BATCH = 32
+SMOOTHING = 0.7
+"""The weight of earlier epochs in the running mean of predictions."""
+
+_OF_THE_WHOLE_SET = ("sampler", "batch_sampler", "drop_last", "shuffle", "batch_size")
+"""Arguments of loaders that count on the whole training set, or fix what folds have to choose."""
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """How many folds are trained, for how long, and in batches of which size."""
+
+    n_folds: int
+    n_epochs: int
+    batch_size: int
+
+
+def plan_folds(n_samples: int, *, max_epochs: int, batch_size: int, n_folds: int | None = None) -> FoldPlan | None:
+    """Return how to train in folds at no more than a quarter of the epochs of a whole training.
+
+    An epoch of K folds costs K - 1 epochs of the whole training set. Batches of small data are smaller than those of
+    the training, so that a network is not judged before it has learned anything.
+
+    Parameters
+    ----------
+    n_samples : int
+    max_epochs, batch_size : int
+        Those of the training.
+    n_folds : int or None, default=None
+        None chooses: five for few samples, as long as there are epochs enough, and else three or two.
+
+    Returns
+    -------
+    plan : FoldPlan or None
+        None if there are too few epochs for any.
+
+    Examples
+    --------
+    >>> plan_folds(1500, max_epochs=200, batch_size=128)
+    FoldPlan(n_folds=5, n_epochs=12, batch_size=48)
+    >>> plan_folds(60_000, max_epochs=200, batch_size=128)
+    FoldPlan(n_folds=2, n_epochs=10, batch_size=128)
+    >>> plan_folds(1500, max_epochs=20, batch_size=128)
+    FoldPlan(n_folds=2, n_epochs=5, batch_size=32)
+    """
+    affordable = math.floor(LARGEST_COST * max_epochs)
+    if n_folds is None:
+        candidates = (5, 3, 2) if n_samples < FEW_SAMPLES else (2,)
+        n_folds = next((k for k in candidates if affordable // (k - 1) >= 8), 2)
+    n_training = n_samples - n_samples // n_folds
+    n_epochs = min(affordable // (n_folds - 1), max(10, math.ceil(ENOUGH_UPDATES * batch_size / n_training)))
+    if n_epochs < 1:
+        return None
+    fitting = n_training * n_epochs // ENOUGH_UPDATES
+    return FoldPlan(n_folds, n_epochs, min(max(fitting, SMALLEST_BATCH), batch_size))
+
+
+def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None, **changes):
+    """Return a copy of a net that has been trained, with some parameters changed.
+
+    Its random numbers go on with those of the net. Of the user's callbacks only those run that change the updates: a
+    checkpoint of this network would be taken for one of the network to come.
+
+    Parameters
+    ----------
+    net : LECClassifier
+    X, y : the data, checked
+    callbacks : sequence of (name, Callback), default=()
+        More of them.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+    fit_params : dict or None, default=None
+    **changes : parameters of the copy
+
+    Returns
+    -------
+    other : LECClassifier
+    """
+    of_user = net.callbacks
+    if isinstance(of_user, list):
+        of_user = [_copy(item) for item in of_user if is_callback(item, UPDATE_CALLBACKS)]
+    if callbacks:
+        of_user = [*(of_user if isinstance(of_user, list) else []), *callbacks]
+    parameters = net.get_params(deep=False) | method_defaults(type(net))
+    parameters |= {"random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
+    parameters |= {"callbacks": of_user, "module": copy.deepcopy(net.module), "checkpoint_dir": None}
+    other = type(net)(**parameters | changes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
+        other.fit(X, y, sample_weight=sample_weight, **(fit_params or {}))
+    if len(other.history) < other.max_epochs:
+        raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
+    return other
+
+
+def stratified_folds(labels: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the positions to train on and to predict for each fold, in which all classes have like shares.
+
+    Random numbers are torch's, which a net with a `random_state` has for itself.
+    """
+    seed = int(torch.randint(2**31 - 1, ()))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # some folds do without it
+        return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labels, labels))
+
+
+def held_out_probabilities(
+    net,
+    X,
+    y,
+    *,
+    labels: np.ndarray,
+    classes: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    plan: FoldPlan,
+    checkpoint_dir: Callable[[], object] = lambda: None,
+    **fit_arguments,
+) -> np.ndarray:
+    """Return, for each sample, what a copy of the net predicts that was not trained on it, by ordinary training.
+
+    Parameters
+    ----------
+    net : LECClassifier
+    X, y : the data, checked
+    labels : int64 ndarray of shape (n_samples,)
+        The class numbers of the labels.
+    classes : ndarray of shape (n_classes,)
+    folds : list of (training, held out)
+        Numbers of samples of X.
+    plan : FoldPlan
+    checkpoint_dir : callable, default=None for each
+        Called before each fold for the folder of its checkpoints.
+    **fit_arguments : as for `trained_copy`
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        NaN for samples that no fold holds out, or for which the network returns NaN.
+    """
+    loaders = {
+        name: value
+        for name, value in net.get_params(deep=False).items()
+        if name.startswith(("iterator_train__", "iterator_valid__")) and name.rpartition("__")[2] in _OF_THE_WHOLE_SET
+    }
+    probabilities = np.full((len(labels), len(classes)), np.nan, dtype=np.float32)
+    for training, held_out in folds:
+        recorder = HeldOutMean(held_out, labels[held_out])
+        trained_copy(
+            net,
+            X,
+            y,
+            callbacks=[("held_out_mean", recorder)],
+            method="standard",
+            classes=classes,
+            max_epochs=plan.n_epochs,
+            batch_size=plan.batch_size,
+            train_split=Fold(training, held_out),
+            checkpoint_dir=checkpoint_dir(),
+            verbose=0,
+            callbacks__linear_decay=None,
+            callbacks__valid_acc=None,
+            **{name: _plain(name, plan) for name in loaders},
+            **fit_arguments,
+        )
+        probabilities[held_out] = recorder.best_
+    return probabilities
+
+
+def out_of_fold_predictions(net, X, y, cv) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `LECClassifier.out_of_fold_predictions` promises; the net is one that may be written to."""
+    with net._random_numbers(restart=True):
+        X, y, classes = net._validate_fit_data(X, y, from_scratch=True)
+        labels = LabelCodes(classes)(y).numpy()
+        if cv is None or isinstance(cv, Integral):
+            plan = _plan(net, len(labels), n_folds=cv)
+            folds = stratified_folds(labels, plan.n_folds)
+        else:
+            folds = list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels))
+            plan = _plan(net, len(labels), n_folds=max(2, round(len(labels) / len(folds[0][1]))))
+        probabilities = held_out_probabilities(net, X, y, labels=labels, classes=classes, folds=folds, plan=plan)
+    return probabilities, y, classes
+
+
+def _plan(net, n_samples: int, *, n_folds: int | None) -> FoldPlan:
+    """Return the plan of the folds, or raise an error if there are too few epochs for one."""
+    plan = plan_folds(n_samples, max_epochs=net.max_epochs, batch_size=batch_size_of(net, n_samples), n_folds=n_folds)
+    if plan is None:
+        raise ValueError(
+            f"max_epochs={net.max_epochs} leaves no epoch for each of the folds, which may take a quarter of them in "
+            "all. Raise max_epochs, or set cv=2."
+        )
+    return plan
+
+
+def batch_size_of(net, n_samples: int) -> int:
+    """Return how many samples there are in a batch of a training on `n_samples`."""
+    batch_size = net.get_params_for("iterator_train").get("batch_size", net.batch_size)
+    return n_samples if batch_size in (-1, None) else batch_size
+
+
+class Fold:
+    """A `train_split` that trains on some samples, and holds out others."""
+
+    def __init__(self, training: np.ndarray, held_out: np.ndarray):
+        self.training = training
+        self.held_out = held_out
+
+    def __call__(self, dataset, y=None, **fit_params):
+        """Return both parts of a data set."""
+        return Subset(dataset, self.training), Subset(dataset, self.held_out)
+
+
+class HeldOutMean(Callback):
+    """Keep the running mean, over the epochs, of the predictions for samples that are held out: the best one.
+
+    The best is that of the epoch in which most predictions agree with the labels. After it, the network memorizes
+    wrong labels.
+
+    Parameters
+    ----------
+    samples : int64 ndarray of shape (n_held_out,)
+        Their numbers in X.
+    labels : int64 ndarray of shape (n_held_out,)
+
+    Attributes
+    ----------
+    best_ : float32 ndarray of shape (n_held_out, n_classes)
+    best_epoch_ : int
+        Counted from 1.
+    """
+
+    def __init__(self, samples, labels):
+        self.samples = samples
+        self.labels = labels
+
+    def on_train_begin(self, net, **kwargs):
+        """Begin anew, unless the training goes on from a checkpoint."""
+        if len(net.history) == 0:
+            self.sum_, self.best_, self.best_epoch_, self.most_ = None, None, 0, -1.0
+
+    def on_epoch_begin(self, net, **kwargs):
+        """Begin with the predictions of an epoch."""
+        self.batches_ = []
+
+    def on_batch_end(self, net, batch=None, training=False, y_pred=None, **kwargs):
+        """Take the predictions for a batch that is held out."""
+        if not training:
+            probabilities = net._get_predict_nonlinearity()(y_pred.detach()).cpu().numpy()
+            self.batches_.append((batch.samples.cpu().numpy(), probabilities))
+
+    def on_epoch_end(self, net, **kwargs):
+        """Add the epoch to the mean."""
+        samples, probabilities = (np.concatenate(parts) for parts in zip(*self.batches_, strict=True))
+        self.batches_ = []
+        current = np.empty((len(self.samples), probabilities.shape[1]), dtype=np.float32)
+        current[np.argsort(self.samples, kind="stable")] = probabilities[np.argsort(samples, kind="stable")]
+        current *= 1 - SMOOTHING
+        self.sum_ = current if self.sum_ is None else SMOOTHING * self.sum_ + current
+        agreement = float((self.sum_.argmax(axis=1) == self.labels).mean())
+        if agreement > self.most_:
+            self.most_, self.best_epoch_ = agreement, len(net.history)
+            self.best_ = self.sum_ / (1 - SMOOTHING**self.best_epoch_)
+
+
+def _plain(name: str, plan: FoldPlan):
+    """Return the value of an argument of a loader that goes through part of the samples in the ordinary way."""
+    of_training = name.startswith("iterator_train")
+    plain = {"shuffle": of_training, "batch_size": plan.batch_size, "drop_last": False}
+    return plain.get(name.rpartition("__")[2])
+
+
+def _copy(item):
+    """Return a copy of an entry of `callbacks`."""
+    return (item[0], clone(item[1])) if isinstance(item, (tuple, list)) else clone(item)

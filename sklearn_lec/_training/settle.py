@@ -1,0 +1,55 @@
+"""Settle the parameters that are left to the training: how many labels are wrong, in all and in each class."""
+
+import numpy as np
+import torch
+
+from sklearn_lec._training.warn import warn_caller
+from sklearn_lec.methods import Method, MethodContext
+from sklearn_lec.methods.parameters import AUTO, is_open, shares_of_labels
+
+__all__ = ["settle_eps"]
+
+NEGLIGIBLE = 0.01
+"""An estimate below that is taken for no wrong labels at all: one sample of each batch is already more."""
+LARGEST = 0.95
+
+
+def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> None:
+    """Give the method a number for `eps`, if it uses it and has none yet.
+
+    Parameters
+    ----------
+    method : Method
+        Its parameter `eps` is a number, "auto", or tells shares of the labels.
+    context : MethodContext
+    classes : ndarray of shape (n_classes,)
+    """
+    eps = method.get_params(deep=False).get("eps")
+    if not is_open(eps):
+        return
+    if isinstance(eps, str):
+        estimate = context.noise_estimate()
+        eps = 0.0 if estimate is None or estimate.eps < NEGLIGIBLE else min(estimate.eps, LARGEST)
+        shares = np.zeros(len(classes)) if estimate is None else estimate.per_class
+        _warn_of_doubts(estimate, eps, context)
+    else:
+        shares = shares_of_labels(eps, classes)
+        eps = float(shares[context.labels[context.samples].numpy()].mean())
+    method.eps_of_labels = torch.as_tensor(shares, dtype=torch.float64)
+    method.settle(eps=eps)
+
+
+def _warn_of_doubts(estimate, eps: float, context: MethodContext) -> None:
+    """Warn if the share of wrong labels cannot be estimated, or if the estimate cannot be trusted."""
+    if estimate is None:
+        warn_caller(
+            f"eps={AUTO!r} cannot be settled: {context.last_epoch} epochs on {len(context.samples)} samples are too "
+            "few to train networks on part of the samples first. eps_=0 is used, so that no sample is left out. Give "
+            "eps, or raise max_epochs."
+        )
+    elif not estimate.is_trustworthy:
+        low, high = estimate.interval
+        warn_caller(
+            f"eps={AUTO!r} is estimated as {estimate.eps:.2f} (90 % interval {low:.2f} to {high:.2f}), which cannot be "
+            f"trusted: {' '.join(estimate.doubts)} eps_={eps:.2f} is used all the same; set eps if you know better."
+        )

@@ -1,0 +1,142 @@
+"""estimate_noise: how many labels are wrong, by a classifier that has not seen them."""
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state
+
+from sklearn_lec._validation import check_classes, check_labels
+from sklearn_lec.estimation.noise_estimate import NoiseEstimate
+
+__all__ = ["estimate_noise"]
+
+N_FOLDS = 5
+
+
+def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_probs=None, classes=None) -> NoiseEstimate:
+    """Estimate how many labels are wrong, in all and in each class, and how probably each of them is.
+
+    The classifier is trained on part of the samples and predicts the rest. The surer a prediction is, the more often
+    it agrees with the label, but not beyond the share of labels that are right: that plateau is what is looked for.
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, or None
+        It is cloned and left as it is. A `LECClassifier`, also as the last step of a pipeline, is trained by ordinary
+        training for a few epochs: with its network, loaders, device and `random_state`, for no more than a quarter of
+        `max_epochs` in all. The stronger the classifier, the better the estimate.
+    X : array-like, sparse matrix, DataFrame, or what else the estimator takes
+        n_samples samples.
+    y : array-like of shape (n_samples,)
+        The labels, some of which are wrong. May be None for a `LECClassifier` and a Dataset with labels.
+    cv : int, splitter, iterable or None, default=None
+        The folds. None takes five, stratified; for a `LECClassifier` five, three or two, as its epochs allow.
+    random_state : int, RandomState instance or None, default=None
+        For the folds, if `cv` leaves them open, and for a `LECClassifier` that has no `random_state` of its own.
+    pred_probs : array-like of shape (n_samples, n_classes) or None, default=None
+        Predictions for samples that were held out, if you have them; `estimator` and `X` may be None then.
+    classes : array-like of shape (n_classes,) or None, default=None
+        What the columns of `pred_probs` stand for; None takes the labels in y, ascending.
+
+    Returns
+    -------
+    estimate : NoiseEstimate
+        ``print(estimate)`` gives a summary, ``estimate.plot()`` a picture.
+
+    See Also
+    --------
+    sklearn_lec.LECClassifier : ``eps="auto"`` does the same before the training.
+
+    Notes
+    -----
+    It is assumed that how often a label is wrong depends on the class alone. Where people mislabel hard samples, the
+    estimate is too low. A classifier that is weak takes some of its own errors for wrong labels; then
+    `is_trustworthy` is often False. No method can tell if more than half of a class has the same wrong label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_digits(return_X_y=True)
+    >>> y[::5] = (y[::5] + 3) % 10
+    >>> print(estimate_noise(LogisticRegression(max_iter=50), X / 16, y, random_state=0))  # doctest: +ELLIPSIS
+    2...% of 1797 labels are wrong (90 % interval: ...
+    """
+    if pred_probs is not None:
+        y = check_labels(y, n_samples=len(pred_probs))
+        classes = check_classes(y, known=classes)
+        pred_probs = _check_pred_probs(pred_probs, n_classes=len(classes))
+    else:
+        if not (is_classifier(estimator) and hasattr(estimator, "predict_proba")):
+            raise TypeError(
+                f"estimator must be a classifier with predict_proba, got {estimator!r}. An SVC has it with "
+                "CalibratedClassifierCV around it. Or pass predictions for held-out samples as pred_probs."
+            )
+        if classes is not None:
+            raise TypeError("classes names the columns of pred_probs; without them it is the estimator that knows.")
+        pred_probs, y, classes = _out_of_fold_predictions(clone(estimator), X, y, cv, random_state)
+    codes = np.argsort(classes)[np.searchsorted(np.sort(classes), y)]
+    return NoiseEstimate.from_predictions(codes, pred_probs, classes=classes)
+
+
+def _out_of_fold_predictions(estimator, X, y, cv, random_state) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return predictions for held-out samples, the labels, and the classes that the columns stand for."""
+    if hasattr(estimator, "out_of_fold_predictions"):  # it knows a shorter way than to be fitted in full
+        if random_state is not None and estimator.random_state is None:
+            estimator.set_params(random_state=random_state)
+        return estimator.out_of_fold_predictions(X, y, cv=cv)
+    y = check_labels(y)
+    classes = check_classes(y, known=None)
+    pred_probs = np.full((len(y), len(classes)), np.nan)
+    in_pipeline = isinstance(estimator, Pipeline) and hasattr(estimator[-1], "out_of_fold_predictions")
+    for training, held_out in _folds(X, y, cv, random_state):
+        if in_pipeline:
+            part = _predict_in_pipeline(clone(estimator), X, y, training, held_out, random_state)
+            columns = classes
+        else:
+            fitted = clone(estimator).fit(_safe_indexing(X, training), y[training])
+            part, columns = fitted.predict_proba(_safe_indexing(X, held_out)), fitted.classes_
+        pred_probs[held_out] = 0  # for a class that this fold has not seen
+        pred_probs[np.ix_(held_out, np.searchsorted(classes, columns))] = part
+    return pred_probs, y, classes
+
+
+def _predict_in_pipeline(pipeline, X, y, training, held_out, random_state) -> np.ndarray:
+    """Return what the last step predicts for samples that no step of the pipeline has seen."""
+    steps, last = pipeline[:-1], pipeline[-1]
+    if random_state is not None and last.random_state is None:
+        last.set_params(random_state=random_state)
+    steps.fit(_safe_indexing(X, training), y[training])
+    transformed = steps.transform(X)
+    return last.out_of_fold_predictions(transformed, y, cv=[(training, held_out)])[0][held_out]
+
+
+def _folds(X, y: np.ndarray, cv, random_state) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the numbers of the samples to train on, and of those that are held out."""
+    if cv is None or isinstance(cv, Integral):
+        n_folds = N_FOLDS if cv is None else cv
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # some folds do without it
+        yield from check_cv(cv, y, classifier=True).split(X, y)
+
+
+def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:
+    """Return the predictions as an array, or raise an error that says what is wrong with them."""
+    pred_probs = np.asarray(pred_probs, dtype=float)
+    if pred_probs.ndim != 2 or pred_probs.shape[1] != n_classes:
+        raise ValueError(
+            f"pred_probs must have a row per sample and a column for each of the {n_classes} classes, got shape "
+            f"{pred_probs.shape}. If some classes do not occur in y, name all of them with classes."
+        )
+    known = pred_probs[np.isfinite(pred_probs).all(axis=1)]
+    if (known < 0).any() or not np.allclose(known.sum(axis=1), 1, atol=1e-3):
+        raise ValueError("pred_probs must hold probabilities that sum to 1 in each row. Are these logits?")
+    return pred_probs

@@ -1,0 +1,200 @@
+"""NoiseEstimate: how many labels are wrong, which, and whether the figure can be trusted."""
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import torch
+
+from sklearn_lec.estimation.plateau import agreement_curve, fit_plateau, noise_model
+
+__all__ = ["NoiseEstimate"]
+
+Z_90 = 1.645
+"""Half the width of a 90 % interval, in standard deviations."""
+MODEL_ERROR = 0.05
+"""How well the network's own errors are told from wrong labels: the part of them that the interval allows for."""
+SURE = 0.95
+FEWEST_SURE = 0.15
+"""The share of predictions that have to be right with a probability of `SURE`; below it there is no plateau to see."""
+WIDEST = 0.12
+"""Half the width of an interval from which on an estimate says too little."""
+
+
+@dataclass(frozen=True, repr=False)
+class NoiseEstimate:
+    """How many labels are wrong, as `estimate_noise` found it.
+
+    Attributes
+    ----------
+    eps : float
+        The share of wrong labels.
+    interval : tuple of two floats
+        Where the share lies with a probability of 90 %, if noise depends on the class alone.
+    per_class : ndarray of shape (n_classes,)
+        The share of wrong labels among the samples *given* each label, in the order of `classes_`.
+    corruption_matrix : ndarray of shape (n_classes, n_classes)
+        The probability of each label (column) given the true class (row).
+    wrong_probability : ndarray of shape (n_samples,)
+        The probability that the label of each sample is wrong; NaN for samples without a prediction.
+    is_trustworthy : bool
+        Whether there are no `doubts`.
+    doubts : tuple of str
+        Why the estimate cannot be trusted.
+    classes_ : ndarray of shape (n_classes,)
+    counts : int64 ndarray of shape (n_classes,)
+        How many samples were given each label.
+    disagreement : float
+        The share of samples whose label is not what was predicted for them: wrong labels and errors of the network.
+    curve : ndarray of shape (n_points, 4)
+        What `plot` shows: confidence, agreement, the same as fitted, and the plateau.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_lec.estimation import estimate_noise
+    >>> X, y = load_digits(return_X_y=True)
+    >>> wrong = np.arange(len(y)) % 10 == 0
+    >>> y[wrong] = (y[wrong] + 1) % 10
+    >>> estimate = estimate_noise(LogisticRegression(max_iter=50), X / 16, y, random_state=0)
+    >>> round(estimate.eps, 1), bool(estimate.wrong_probability[wrong].mean() > 0.8)
+    (0.1, True)
+    """
+
+    eps: float
+    interval: tuple[float, float]
+    per_class: np.ndarray
+    corruption_matrix: np.ndarray
+    wrong_probability: np.ndarray
+    classes_: np.ndarray
+    counts: np.ndarray
+    disagreement: float
+    curve: np.ndarray
+    doubts: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def from_predictions(cls, labels: np.ndarray, pred_probs: np.ndarray, *, classes: np.ndarray) -> "NoiseEstimate":
+        """Estimate from predictions of models that have not seen the samples.
+
+        Parameters
+        ----------
+        labels : int64 ndarray of shape (n_samples,)
+            Class numbers: positions in `classes`.
+        pred_probs : ndarray of shape (n_samples, n_classes)
+            Samples whose probabilities are not finite take no part.
+        classes : ndarray of shape (n_classes,)
+
+        Returns
+        -------
+        estimate : NoiseEstimate
+        """
+        known = np.isfinite(pred_probs).all(axis=1)
+        if not known.any():
+            raise ValueError("no sample has predictions that are finite, so that nothing can be said about its label.")
+        given, probabilities = labels[known], pred_probs[known]
+        plateau = fit_plateau(given, probabilities)
+        model = noise_model(given, probabilities, plateau)
+        disagreement = float((given != plateau.predicted).mean())
+        half = Z_90 * np.hypot(model.standard_error, MODEL_ERROR * max(disagreement - model.eps, 0))
+        wrong_probability = np.full(len(labels), np.nan)
+        wrong_probability[known] = model.wrong_probability
+        return cls(
+            eps=model.eps,
+            interval=(max(model.eps - half, 0.0), min(model.eps + half, 1.0)),
+            per_class=model.per_label,
+            corruption_matrix=model.corruption_matrix,
+            wrong_probability=wrong_probability,
+            classes_=np.asarray(classes),
+            counts=np.bincount(given, minlength=len(classes)),
+            disagreement=disagreement,
+            curve=agreement_curve(given, plateau),
+            doubts=_doubts(share_sure=float((plateau.p_right > SURE).mean()), half=half, n_samples=len(given)),
+        )
+
+    @property
+    def is_trustworthy(self) -> bool:
+        """Whether there are no doubts."""
+        return not self.doubts
+
+    def __repr__(self):
+        low, high = self.interval
+        trust = "" if self.is_trustworthy else ", not trustworthy"
+        return f"<NoiseEstimate: eps={self.eps:.3f}, 90 % interval {low:.3f} to {high:.3f}{trust}>"
+
+    def __str__(self):
+        low, high = self.interval
+        lines = [
+            f"{self.eps:.1%} of {self.counts.sum()} labels are wrong (90 % interval: {low:.1%} to {high:.1%}).",
+            f"Predictions disagree with {self.disagreement:.1%} of the labels; the rest of it are errors of the model.",
+            *(f"Not to be trusted: {doubt}" for doubt in self.doubts),
+            "",
+            *self._table(),
+        ]
+        return "\n".join(lines)
+
+    def _table(self):
+        """Return the lines of a table of the classes, those with the most wrong labels first."""
+        joint = self.counts * (1 - self.per_class)  # right labels; the true class has as many more as it lost
+        joint = joint / np.maximum(self.corruption_matrix.diagonal(), 1e-12)
+        wrong = joint[:, None] * self.corruption_matrix * (1 - np.eye(len(self.counts)))
+        width = max(len("label"), *(len(str(label)) for label in self.classes_))
+        yield f"{'label':>{width}}  {'given':>7}  {'wrong':>6}  most of them are"
+        for k in np.argsort(-self.counts * self.per_class, kind="stable"):
+            is_any = self.per_class[k] * self.counts[k] >= 0.5
+            source = self.classes_[wrong[:, k].argmax()] if is_any else "-"
+            yield f"{self.classes_[k]!s:>{width}}  {self.counts[k]:>7}  {self.per_class[k]:>6.1%}  {source}"
+
+    def plot(self, ax=None):
+        """Show the agreement of predictions with labels against their confidence, with the fitted plateau.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            None draws into a new figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
+        confidence, agreement, fitted, plateau = self.curve.T
+        low, high = self.interval
+        ax.axhspan(1 - high, 1 - low, color="C1", alpha=0.2, linewidth=0, label="90 % interval")
+        ax.plot(confidence, plateau, color="C1", linestyle="--", label=f"plateau: {self.eps:.1%} of labels wrong")
+        ax.plot(confidence, fitted, color="C0", label="fit")
+        ax.plot(confidence, agreement, "o", color="C0", label="samples, grouped")
+        ax.set(
+            xlabel="confidence of the prediction, within its class",
+            ylabel="share of predictions that agree with the label",
+            ylim=(min(agreement.min(), fitted.min(), 1 - high) - 0.05, 1.02),
+        )
+        ax.legend(loc="lower right")
+        return ax
+
+    def state(self) -> dict:
+        """Return all fields but the classes, as tensors and plain values, which checkpoints can hold."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "classes_"}
+        return {name: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for name, v in values.items()}
+
+    @classmethod
+    def from_state(cls, state: dict, *, classes: np.ndarray) -> "NoiseEstimate":
+        """Return the estimate whose `state` that is."""
+        values = {name: v.cpu().numpy() if isinstance(v, torch.Tensor) else v for name, v in state.items()}
+        return cls(
+            **values | {"interval": tuple(values["interval"]), "doubts": tuple(values["doubts"])}, classes_=classes
+        )
+
+
+def _doubts(*, share_sure: float, half: float, n_samples: int) -> tuple[str, ...]:
+    """Return why an estimate cannot be trusted."""
+    doubts = []
+    if share_sure < FEWEST_SURE:
+        doubts.append(
+            f"only {share_sure:.0%} of the predictions are sure to be right, so that errors of the model cannot be "
+            "told from wrong labels. Use a stronger model, more epochs or more samples."
+        )
+    if half > WIDEST:
+        doubts.append(f"{n_samples} samples leave it open by ±{half:.2f}. Use more samples, or give eps.")
+    return tuple(doubts)
