@@ -17,7 +17,7 @@ from sklearn_lec._training.copies import (
     trained_copy,
 )
 from sklearn_lec._training.criterion import criterion_of
-from sklearn_lec._training.rng import global_state, set_global_state
+from sklearn_lec._training.rng import random_numbers_put_back
 from sklearn_lec.estimation.noise_estimate import NoiseEstimate
 
 __all__ = ["NetContext"]
@@ -112,7 +112,9 @@ class NetContext:
         """Return an estimate from networks that are trained on part of the samples; None if there are too few."""
         method, classes = self.run.method, self.run.label_codes.classes
         if method.noise_estimate is None:
-            estimate = self._estimate_noise()
+            # So that the training that follows is the one that a user would get who knew the estimate.
+            with random_numbers_put_back():
+                estimate = self._estimate_noise()
             method.noise_estimate = estimate and estimate.state()
             return estimate
         return NoiseEstimate.from_state(method.noise_estimate, classes=classes)
@@ -159,12 +161,9 @@ class NetContext:
         probabilities[self.run.huge.known] = np.nan
 
     def _look_for_huge_samples(self):
-        random_numbers = global_state()
-        try:
+        with random_numbers_put_back():
             for _ in self.run.each_sample_once(self.run.dataset):
                 pass
-        finally:
-            set_global_state(random_numbers)
 
     def _forward(self, module, X):
         """Run a network on a batch."""

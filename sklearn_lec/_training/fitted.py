@@ -36,10 +36,11 @@ class FittedAttributes:
     def eps_per_class_(self):
         """The share of wrong labels among the samples given each label, where it was estimated or given."""
         self._record()
-        shares = self.method_.eps_of_labels
-        if shares is None:
-            raise AttributeError(f"there are no shares of classes: eps={self.eps!r}. Set eps='auto', or one per class.")
-        return shares.cpu().numpy()
+        if self.method_.eps_of_labels is not None:
+            return self.method_.eps_of_labels.cpu().numpy()
+        if self.method_.noise_estimate is not None:
+            return self.noise_estimate_.per_class
+        raise AttributeError(f"there are no shares of classes: eps={self.eps!r}. Set eps='auto', or one per class.")
 
     @property
     def noise_estimate_(self):

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_lec._training.warn import warn_caller
 
-__all__ = ["RandomStream", "global_state", "set_global_state"]
+__all__ = ["RandomStream", "global_state", "random_numbers_put_back", "set_global_state"]
 
 _one_thread_at_a_time = threading.RLock()  # one thread may open a block of another stream within a block
 PATIENCE = 60.0
@@ -126,3 +126,13 @@ def set_global_state(state: dict) -> None:
         torch.cuda.set_rng_state_all([of_device.cpu() for of_device in state["cuda"]])
     if "mps" in state and torch.backends.mps.is_available():
         torch.mps.set_rng_state(state["mps"].cpu())
+
+
+@contextmanager
+def random_numbers_put_back():
+    """Hold a block after which the global generators are as they were before it."""
+    before = global_state()
+    try:
+        yield
+    finally:
+        set_global_state(before)

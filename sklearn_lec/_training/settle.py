@@ -30,12 +30,11 @@ def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> N
     if isinstance(eps, str):
         estimate = context.noise_estimate()
         eps = 0.0 if estimate is None or estimate.eps < NEGLIGIBLE else min(estimate.eps, LARGEST)
-        shares = np.zeros(len(classes)) if estimate is None else estimate.per_class
         _warn_of_doubts(estimate, eps, context)
     else:
         shares = shares_of_labels(eps, classes)
         eps = float(shares[context.labels[context.samples].numpy()].mean())
-    method.eps_of_labels = torch.as_tensor(shares, dtype=torch.float64)
+        method.eps_of_labels = torch.as_tensor(shares)
     method.settle(eps=eps)
 
 

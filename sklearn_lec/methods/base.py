@@ -41,7 +41,7 @@ class Method(BaseEstimator):
         Parameters that are left to the training, such as ``eps="auto"``, with the numbers found for them. A method
         reads them as the parameters that they are: from `before_training` on, `eps` is a number.
     eps_of_labels : float64 Tensor of shape (n_classes,) or None
-        The share of wrong labels among the samples given each label; None if only `eps` is known.
+        The share of wrong labels among the samples given each label, if they are to be compared label by label.
     noise_estimate : dict or None
         The `NoiseEstimate` that `eps` was taken from, as its ``state``.
 

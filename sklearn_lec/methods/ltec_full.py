@@ -25,5 +25,5 @@ class LTECFull(LTEC):
 
     @property
     def n_passes(self) -> int:
-        """One pass over the training set; none in the first epoch, whose network has not been trained yet."""
-        return int(self.epoch > 1)
+        """One pass over the training set; none if nothing is left out, nor before the network has been trained."""
+        return int(self.epoch > 1 and self.eps > 0)
