@@ -19,6 +19,7 @@ from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS, check_parameter
 from sklearn_lec.modules import NetworkEnsemble
 
 __all__ = [
+    "batch_size_of",
     "check_forward",
     "data_on_device",
     "fused_adam",
@@ -208,6 +209,12 @@ def fused_adam(optimizer, parameters: list[nn.Parameter], arguments: dict) -> di
     can_be_fused = all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in parameters)
     fuse = optimizer in (Adam, AdamW) and is_left_open and can_be_fused
     return arguments | {"fused": True} if fuse else arguments
+
+
+def batch_size_of(net, n_samples: int) -> int:
+    """Return how many samples there are in a batch of a training on `n_samples`."""
+    batch_size = net.get_params_for("iterator_train").get("batch_size", net.batch_size)
+    return n_samples if batch_size in (-1, None) else batch_size
 
 
 def data_on_device(net, dataset: Dataset) -> tuple | None:

@@ -14,13 +14,12 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from skorch.callbacks import Callback
 from torch.utils.data import Subset
 
-from sklearn_lec._training.build import method_defaults
+from sklearn_lec._training.build import batch_size_of, method_defaults
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
 
 __all__ = [
     "FoldPlan",
-    "batch_size_of",
     "held_out_probabilities",
     "out_of_fold_predictions",
     "plan_folds",
@@ -225,12 +224,6 @@ def _plan(net, n_samples: int, *, n_folds: int | None) -> FoldPlan:
             "all. Raise max_epochs, or set cv=2."
         )
     return plan
-
-
-def batch_size_of(net, n_samples: int) -> int:
-    """Return how many samples there are in a batch of a training on `n_samples`."""
-    batch_size = net.get_params_for("iterator_train").get("batch_size", net.batch_size)
-    return n_samples if batch_size in (-1, None) else batch_size
 
 
 class Fold:

@@ -30,7 +30,7 @@ from sklearn_lec._training.saved import (
     take_description,
 )
 from sklearn_lec._training.step import per_network
-from sklearn_lec._training.torch_utils import batchnorm_in_evaluation
+from sklearn_lec._training.torch_utils import batchnorm_in_evaluation, uses_batch_statistics
 from sklearn_lec._training.warn import warn_caller
 from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
 from sklearn_lec.methods import Method
@@ -338,7 +338,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
             return super().infer(x, **fit_params)
         except ValueError:
             # Batch norm refuses to take the statistics of a single sample, which the last batch may well be.
-            if not self.module_.training or get_len(x) != 1:
+            if get_len(x) != 1 or not uses_batch_statistics(self.module_):
                 raise
             with batchnorm_in_evaluation(self.module_):
                 return super().infer(x, **fit_params)

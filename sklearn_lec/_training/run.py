@@ -31,7 +31,9 @@ from sklearn_lec._training.resume import Checkpoints
 from sklearn_lec._training.settle import settle_eps
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
 from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
+from sklearn_lec._training.warmup import WarmupWatch, settle_warmup
 from sklearn_lec._training.warn import RunWarnings
+from sklearn_lec._training.whole_set import select_in_whole_set
 from sklearn_lec.methods import Method, Selection
 
 __all__ = ["TrainingRun"]
@@ -91,6 +93,8 @@ class TrainingRun:
         Left out of the training.
     separate_vote : bool
         Whether the votes after the warm-up have a pass of their own.
+    watch : WarmupWatch or None
+        What is seen of the warm-up, once the training begins.
     batch : _BatchUnderWay or None
     """
 
@@ -112,6 +116,7 @@ class TrainingRun:
         self.checkpoints = None
         if is_resumable and net.checkpoint_dir is not None:
             self.checkpoints = Checkpoints(net, {"X": X, "y": y, "sample_weight": sample_weight}, self.huge)
+        self.watch: WarmupWatch | None = None
         self._arrays = data_on_device(net, self.dataset)
         self._loss: FilteredLoss | None = None
         self._selected_in_epoch: Tensor | None = None
@@ -162,6 +167,8 @@ class TrainingRun:
             self.checkpoints.check_split()
         context = NetContext(self.net, self)
         settle_eps(self.method, context, self.label_codes.classes)
+        settle_warmup(self.method, max_epochs=self.net.max_epochs)
+        self.watch = WarmupWatch(self.method, len(self.label_codes.classes))
         self.method.before_training(context)
         if self.checkpoints is not None:
             self.checkpoints.go_on()
@@ -267,33 +274,15 @@ class TrainingRun:
         self._warnings.of_lost_classes(method, codes=self.codes, classes=self.label_codes.classes, is_last=is_last)
         if self._loss.passes_differ is False:
             self._warnings.of_equal_passes(method)
+        self.watch.end_epoch(net.history.record, partial(self._warnings.of_memorized, method))
         method.after_epoch(NetContext(net, self))
         if n_selected == 0:
             self._warnings.of_nothing_selected(epoch=method.epoch)
 
     def _over_selected_samples(self, iterator):
         """Let the method select among all training samples, and return an iterator over those selected."""
-        net, method = self.net, self.method
-        if method.n_passes > 1:
-            raise ValueError(
-                f"{type(method).__name__} asks for {method.n_passes} passes, but where scope is 'epoch' there is one, "
-                "in evaluation mode: others would give the same. Set n_passes = 1, or scope = 'batch'."
-            )
-        losses, samples, outputs = [], [], []
-        # In evaluation mode: these batches follow the order of X, which may be sorted by class, and batch norm would
-        # see one class at a time.
-        net.module_.eval()
-        with torch.no_grad():
-            for batch in self.each_sample_once(self.dataset_train):
-                X, y = unpack_data(batch)
-                of_networks = per_network(net.infer(X, **self.fit_params), method)
-                device = of_networks[0].device
-                losses.append(self._loss.sample_losses(of_networks, self.label_codes(y).to(device)))
-                samples.append(batch.samples.to(device))
-                if method.needs_outputs:
-                    outputs.append(of_networks)
-        outputs = [torch.cat(of_network) for of_network in zip(*outputs, strict=True)]
-        selected = self._loss.select_among_all(torch.cat(losses, dim=1), outputs, self.codes, torch.cat(samples))
+        net = self.net
+        selected = select_in_whole_set(self, self._loss)
         if selected is None:
             return iterator
         self._selected_in_epoch = selected
@@ -371,6 +360,8 @@ class TrainingRun:
             )
         samples, labels = batch.samples.to(outputs.device), labels.to(outputs.device)
         X = batch.X if X is None else X
+        if self.watch.is_on:
+            self.watch.add(per_network(outputs, self.method), labels)
         batch.step = self._loss(outputs, labels, X, samples=samples, selection=batch.selection)
         return batch.step.loss
 

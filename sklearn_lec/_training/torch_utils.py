@@ -21,6 +21,8 @@ __all__ = [
     "one_loss_per_sample",
     "to_host",
     "untracked_batchnorm",
+    "uses_batch_statistics",
+    "voting_mode",
 ]
 
 
@@ -40,6 +42,25 @@ def batchnorm_in_evaluation(module: nn.Module):
     """Let batch norm use its running statistics, whatever the mode of the rest."""
     with _attribute_of_all(_batchnorm_layers(module), "training", False):
         yield
+
+
+@contextmanager
+def voting_mode(module: nn.Module):
+    """Hold a block in evaluation mode, in which batch norm all the same uses the statistics of the batch.
+
+    Running statistics lag behind the weights, the more so the fewer batches an epoch has: for the first epochs of a
+    small data set they are those of another network. Layers that the network itself keeps frozen stay frozen.
+    """
+    module.train()
+    in_use = [layer for layer in _batchnorm_layers(module) if layer.training]
+    module.eval()
+    with untracked_batchnorm(module), _attribute_of_all(in_use, "training", True):
+        yield
+
+
+def uses_batch_statistics(module: nn.Module) -> bool:
+    """Return whether a batch norm layer takes the statistics of the batch, which a single sample does not have."""
+    return any(layer.training for layer in _batchnorm_layers(module))
 
 
 @contextmanager

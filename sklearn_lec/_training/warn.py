@@ -56,6 +56,16 @@ class RunWarnings:
                 f"forget {len(labels)} of {len(classes)} classes. Lower eps or M, raise T_w{other}."
             )
 
+    def of_memorized(self, method: Method, agreement: float) -> None:
+        """Warn of a warm-up in which the network has learned wrong labels and right ones alike."""
+        self._once(
+            "memorized",
+            f"when the warm-up ended with epoch {method.epoch}, the network agreed with {agreement:.0%} of the labels, "
+            f"although eps={method.eps:.2g} of them are taken to be wrong: either nearly all wrong labels have been "
+            "memorized, and cannot be told from right ones any more, or there are fewer. Lower T_w or lr, use a "
+            "smaller network or more dropout, or lower eps.",
+        )
+
     def of_equal_passes(self, method: Method) -> None:
         """Warn of several passes that vote although nothing in them is random."""
         self._once(

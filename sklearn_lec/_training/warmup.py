@@ -1,0 +1,82 @@
+"""Watch the warm-up: end it when the network begins to memorize, and warn if it has memorized everything."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from sklearn_lec.estimation.warmup import is_memorizing, longest_warmup, memorized_share
+from sklearn_lec.methods import Method
+from sklearn_lec.methods.parameters import is_open
+
+__all__ = ["WarmupWatch", "settle_warmup"]
+
+NEARLY_ALL = 0.8
+"""The share of memorized wrong labels from which on filtering comes too late."""
+NOTICEABLE = 0.05
+"""The share of wrong labels below which agreement does not tell whether they are memorized."""
+
+
+def settle_warmup(method: Method, *, max_epochs: int) -> None:
+    """Give the method the longest warm-up, if it is left to the training; `WarmupWatch` may shorten it."""
+    if is_open(method.get_params(deep=False).get("T_w")):
+        method.settle(T_w=longest_warmup(max_epochs))
+
+
+class WarmupWatch:
+    """Measure, epoch by epoch, how well the network agrees with the given labels while it is trained on them.
+
+    Each class counts the same: a network that only knows the largest class has memorized nothing.
+
+    Parameters
+    ----------
+    method : Method
+    n_classes : int
+    """
+
+    def __init__(self, method: Method, n_classes: int):
+        self.method = method
+        self.n_classes = n_classes
+        self._labels: list[Tensor] = []
+        self._hits: list[Tensor] = []
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the epoch under way has to be watched: in the warm-up, if its end is open, or in its last epoch."""
+        method, last = self.method, getattr(self.method, "T_w", 0)
+        return method.selects_samples and (method.epoch <= last if "T_w" in method.settled else method.epoch == last)
+
+    def add(self, outputs: tuple[Tensor, ...], labels: Tensor) -> None:
+        """Count the samples of a batch that the networks together predict as they are labelled."""
+        predicted = sum(output.detach() for output in outputs).argmax(dim=-1)
+        self._hits.append(predicted == labels)
+        self._labels.append(labels)
+
+    def end_epoch(self, record, warn) -> None:
+        """Look at the epoch that has just ended, and end the warm-up if it is time.
+
+        Parameters
+        ----------
+        record : callable (name, value)
+            Writes into the history.
+        warn : callable (agreement)
+            Called if the warm-up is over, and nearly all wrong labels have been memorized.
+        """
+        is_left_open = "T_w" in self.method.settled
+        if not self._labels:
+            if is_left_open:
+                record("agreement", math.nan)  # a column without gaps, which skorch's table of epochs counts on
+            return
+        method, labels, hits = self.method, torch.cat(self._labels), torch.cat(self._hits)
+        self._labels, self._hits = [], []
+        seen = labels.bincount(minlength=self.n_classes)
+        shares = labels[hits].bincount(minlength=self.n_classes) / seen.clamp(min=1)
+        agreement = float(shares[seen > 0].mean())
+        if is_left_open:
+            record("agreement", agreement)
+            if method.epoch < method.T_w and is_memorizing(agreement, eps=method.eps):
+                method.settle(T_w=method.epoch)
+        is_over = method.epoch == method.T_w
+        eps = getattr(method, "eps", 0)
+        if is_over and eps >= NOTICEABLE and memorized_share(agreement, eps=eps) >= NEARLY_ALL:
+            warn(agreement)
