@@ -97,9 +97,13 @@ class Runs:
         """Return the mean absolute error."""
         return float(np.abs(self.errors(name)).mean())
 
+    def n_covered(self) -> int:
+        """Return the number of runs whose interval has the truth in it."""
+        return sum(r["interval"][0] <= r["truth"] <= r["interval"][1] for r in self.records)
+
     def coverage(self) -> float:
-        """Return the share of runs whose interval has the truth in it."""
-        return float(np.mean([r["interval"][0] <= r["truth"] <= r["interval"][1] for r in self.records]))
+        """Return the share of such runs."""
+        return self.n_covered() / len(self.records)
 
     def cells(self) -> dict[Problem, "Runs"]:
         """Return the runs of each problem."""
@@ -267,7 +271,12 @@ def _intervals(runs: Runs, by_data: dict[str, Runs]) -> str:
         if part
     ]
     table = markdown_table(["", "runs", "covered", "± (mean)", "trustworthy", "cost"], lines)
-    return f"{INTERVALS_TEXT}\n{table}\n"
+    missed = [
+        f"{problem.title} ({len(cell.records) - cell.n_covered()} of {len(cell.records)})"
+        for problem, cell in parts["all of these"].cells().items()
+        if cell.n_covered() < len(cell.records)
+    ]
+    return f"{INTERVALS_TEXT}\n{table}\n\nRuns that are not covered: {'; '.join(missed) or NOTHING}.\n"
 
 
 def _limits(runs: Runs) -> str:
