@@ -1,18 +1,16 @@
 """Finished cells, one line of JSON each, in ``OUT/cells.jsonl``: a line is there whole or does not count."""
 
-import json
-import os
 import re
 import reprlib
 from pathlib import Path
 
 from benchmarks.cells import DATA, NOISE, Cell, data_parts
-from benchmarks.files import DamagedFileError, open_plain
+from benchmarks.lines import LinesFile, read_lines
 from benchmarks.methods import CLEANLAB
 from benchmarks.scales import SCALES
 from sklearn_lec.methods import METHODS
 
-__all__ = ["RECORDS", "DamagedRecordError", "RecordsFile", "cell_of", "is_current", "read_records"]
+__all__ = ["RECORDS", "RecordsFile", "cell_of", "is_current", "read_records"]
 
 RECORDS = "cells.jsonl"
 
@@ -21,10 +19,6 @@ BEGINNING = b'{"scale": "'
 
 LARGE = 10**9
 """No number of a record comes near it."""
-
-
-class DamagedRecordError(DamagedFileError):
-    """A line of the file of finished cells is not the record of a cell."""
 
 
 class RecordsFile:
@@ -44,12 +38,8 @@ class RecordsFile:
     """
 
     def __init__(self, out: Path):
-        self.file = out / RECORDS
-        with open_plain(self.file, "a+b") as file:
-            file.seek(0)
-            records, whole = _parse(file.read(), self.file)
-            file.truncate(whole)
-        self._latest = {cell_of(record): record for record in records}
+        self._file = LinesFile(out / RECORDS, beginning=BEGINNING, check=_check)
+        self._latest = {cell_of(record): record for record in self._file.records}
 
     def has(self, cell: Cell, settings: dict) -> bool:
         """Return whether the cell is done, with these settings."""
@@ -57,11 +47,7 @@ class RecordsFile:
 
     def append(self, record: dict) -> None:
         """Write a record; when this returns, it is on the disk."""
-        line = json.dumps(record, allow_nan=False) + "\n"
-        with open_plain(self.file, "ab") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        self._file.append(record)
         self._latest[cell_of(record)] = record
 
 
@@ -85,12 +71,7 @@ def read_records(out: Path) -> list[dict]:
     OSError
         If a link or something else stands in the place of the file.
     """
-    path = Path(out) / RECORDS
-    try:
-        with open_plain(path, "rb") as file:
-            records, _ = _parse(file.read(), path)
-    except FileNotFoundError:
-        return []
+    records = read_lines(Path(out) / RECORDS, beginning=BEGINNING, check=_check)
     return list({cell_of(record): record for record in records}.values())
 
 
@@ -102,33 +83,6 @@ def cell_of(record: dict) -> Cell:
 def is_current(record: dict, settings: dict) -> bool:
     """Return whether a record was made with these settings."""
     return record["settings"] == settings
-
-
-# --- lines -----------------------------------------------------------------------------------------------------------
-
-
-def _parse(content, file):
-    """Return the records, and the length in bytes of the lines that are whole."""
-    *lines, rest = content.split(b"\n")
-    records = []
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line.decode("utf-8"))
-            _check(record)
-        except (ValueError, RecursionError) as error:
-            raise _damaged(number, file, error) from error
-        records.append(record)
-    # What a killed run has left is dropped; anything else was not written here and is not for us to throw away.
-    if not (rest.startswith(BEGINNING) or BEGINNING.startswith(rest)):
-        raise _damaged(len(lines) + 1, file, "it has no end, and is not the beginning of a record")
-    return records, len(content) - len(rest)
-
-
-def _damaged(number, file, why):
-    return DamagedRecordError(
-        f"line {number} of {file} is damaged, or of another version: {why}. Delete that line to run its cell again, "
-        "or use another folder."
-    )
 
 
 # --- what a record is ------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.records import DamagedRecordError, RecordsFile, read_records
+from benchmarks.lines import DamagedRecordError
+from benchmarks.records import RecordsFile, read_records
 from benchmarks.report import write_report
 from tests.benchmarks.synthetic_records import synthetic_records
 
@@ -86,7 +87,7 @@ def test_what_is_wrong_in_a_record_is_named(tmp_path, damage, rule):
 
     assert message.startswith(f"line 2 of {tmp_path / 'cells.jsonl'} is damaged, or of another version: ")
     assert rule in message
-    assert message.endswith(". Delete that line to run its cell again, or use another folder.")
+    assert message.endswith(". Delete that line to run its cell again, or use another place for the results.")
     assert "\n" not in message
 
 
