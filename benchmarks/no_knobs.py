@@ -1,7 +1,7 @@
 """LECClassifier as it comes against the best of several settings that know the share of wrong labels.
 
-Run ``python -m benchmarks.no_knobs`` from the root of the project. Each problem is trained with ``eps`` and ``T_w`` left
-at "auto", with the true share and each of several `T_w`, by ordinary training, and by cleanlab's CleanLearning around
+Run ``python -m benchmarks.no_knobs`` from the root of the project. Each problem is trained with ``eps`` and ``T_w`` at
+"auto", with the true share and each of several `T_w`, by ordinary training, and by cleanlab's CleanLearning around
 the same network; balanced accuracy is that on clean labels that were held out. Every problem and seed is one line of
 the file given by ``--out``; a second run does only what is missing. The page is written beside it.
 """

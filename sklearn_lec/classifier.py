@@ -1,25 +1,23 @@
 """LECClassifier: a skorch classifier that learns from the samples whose labels an ensemble agrees on."""
 
-import numpy as np
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from sklearn_lec._training.build import new_method, updated_method, warn_of_unused_parameters
 from sklearn_lec._training.copies import out_of_fold_predictions
 from sklearn_lec._training.fitted import FittedAttributes
-from sklearn_lec._training.labels import known_classes
 from sklearn_lec._training.net import MethodNet
-from sklearn_lec._training.warn import warn_caller
-from sklearn_lec._validation import check_inputs, check_sample_weight
+from sklearn_lec._training.predicting import Predictions
+from sklearn_lec._training.settle import check_shares
+from sklearn_lec._validation import check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
 from sklearn_lec.modules import MLP
 
 __all__ = ["LECClassifier"]
 
 
-class LECClassifier(FittedAttributes, MethodNet):
+class LECClassifier(FittedAttributes, Predictions, MethodNet):
     """Neural network classifier for data whose labels are partly wrong.
 
     Learning with ensemble consensus (LEC) first trains on all samples for a while, the warm-up. After that it learns
@@ -52,14 +50,19 @@ class LECClassifier(FittedAttributes, MethodNet):
         leaves at None is taken from the estimator: ``method=LTEC(M=3)`` uses `eps` and `T_w` from below. Searches
         reach the parameters of an instance as ``method__M``. There is a warning if you set a parameter below that the
         method does not use, except for `eps`.
-    eps : float in [0, 1), default=0.2
-        Share of the labels that you take to be wrong. A little too much costs less than too little.
+    eps : "auto", float in [0, 1), dict or array-like of shape (n_classes,), default="auto"
+        Share of the labels that you take to be wrong. "auto" estimates it before the training, from networks that are
+        trained on part of the samples, at the cost of a quarter of `max_epochs` at most; below 1 % it is taken for 0.
+        A dict from label to share, or an array in the order of `classes_`, tells it for the samples *given* each label:
+        "ltec-full" then compares losses label by label; methods that select within a batch use the overall share.
     M : int or inf, default=5
         For "lnec", "lsec", "ltec" and "ltec-full": how many voters have to agree. More is stricter: the labels selected
         are cleaner, but fewer. ``numpy.inf`` is for "ltec" and "ltec-full".
-    T_w : int, default=10
+    T_w : "auto" or int, default="auto"
         Epochs of warm-up on all samples. Long enough that the network has learned what is common, short enough that it
-        has not memorized the wrong labels. Not for "co-teaching", "forward", "d2l", "elr" and "standard".
+        has not memorized the wrong labels. "auto" ends it with the epoch in which the network agrees with more than
+        ``1 - eps / 2`` of the labels, or after 20 epochs or a fifth of `max_epochs`, whichever comes first. Not for
+        "co-teaching", "forward", "d2l", "elr" and "standard".
     T_k : int, default=10
         For "co-teaching": the share that is left out grows from 0 in the first epoch to `eps` in epoch `T_k`.
     percentile : float in [0, 100], default=97
@@ -67,9 +70,10 @@ class LECClassifier(FittedAttributes, MethodNet):
         first. Its row for a class is the prediction for the sample whose probability of the class is at this
         percentile. Use 100, the largest probability, if there are many classes. Callbacks that change the updates, such
         as `LRScheduler`, take part in the first training.
-    corruption_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+    corruption_matrix : array-like of shape (n_classes, n_classes), "auto" or None, default=None
         For "forward": the probability of each label (column) given the true class (row), if it is known; classes in
-        the order of `classes_`.
+        the order of `classes_`. "auto" estimates it as `eps` is, which is cheaper than the paper's way of None, and was
+        better wherever both were tried.
     W : int, default=12
         For "d2l": epochs with which the dimensionality of the current one is compared. Before the last of them
         there is no turning point.
@@ -126,7 +130,13 @@ class LECClassifier(FittedAttributes, MethodNet):
     classes_ : ndarray of shape (n_classes,)
         The labels, in the order of the columns of ``predict_proba``.
     eps_ : float
-        The share of wrong labels in use.
+        The share of wrong labels in use; not there if `eps` is "auto" and the method does not use it.
+    eps_per_class_ : ndarray of shape (n_classes,)
+        The share of wrong labels among the samples given each label, if it was given or estimated.
+    T_w_ : int
+        The epochs of warm-up.
+    noise_estimate_ : NoiseEstimate
+        What ``eps="auto"`` found: an interval, the classes, and the probability that each label is wrong.
     corruption_matrix_ : ndarray of shape (n_classes, n_classes)
         After "forward": the corruption matrix in use.
     lid_history_ : list of float
@@ -139,7 +149,8 @@ class LECClassifier(FittedAttributes, MethodNet):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X was a DataFrame with names.
     history : skorch.history.History
-        Per epoch, among others ``train_loss`` and ``n_selected``, the number of samples that were learned from. For
+        Per epoch, among others ``train_loss`` and ``n_selected``, the number of samples that were learned from. With
+        ``T_w="auto"`` also ``agreement``, the share of samples predicted as labelled, until the warm-up ends. For
         methods with several networks losses are means over the networks. ``valid_loss`` is that of the criterion,
         without what "forward", "d2l" and "elr" make of it.
     module_ : nn.Module
@@ -189,7 +200,9 @@ class LECClassifier(FittedAttributes, MethodNet):
     >>> from sklearn_lec import LECClassifier
     >>> X, y = make_blobs(300, centers=[[-3, 0], [3, 0]], random_state=0)
     >>> y[:30] = 1 - y[:30]
-    >>> clf = LECClassifier(eps=0.1, max_epochs=8, T_w=2, verbose=0, random_state=0).fit(X, y)
+    >>> clf = LECClassifier(max_epochs=20, verbose=0, random_state=0).fit(X, y)
+    >>> round(clf.eps_, 1), clf.T_w_
+    (0.1, 4)
     >>> bool(clf.clean_mask_[:30].mean() < 0.1), bool(clf.clean_mask_[30:].mean() > 0.9)
     (True, True)
     """
@@ -299,6 +312,7 @@ class LECClassifier(FittedAttributes, MethodNet):
             method.check_length((0 if from_scratch else self.method_.epoch) + self.max_epochs)
         with self._random_numbers(restart=from_scratch):
             X, y, classes = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
+            check_shares(method, classes)
             per_sample = method.selects_samples or sample_weight is not None
             self._check_criterion(len(classes), per_sample=per_sample, is_built=False)
             weights = None if sample_weight is None else check_sample_weight(sample_weight, n_samples=len(y))
@@ -333,61 +347,3 @@ class LECClassifier(FittedAttributes, MethodNet):
             The labels that the columns stand for.
         """
         return out_of_fold_predictions(clone(self), X, y, cv)
-
-    # --- predicting -----------------------------------------------------------------------------------------------
-
-    def predict_proba(self, X):
-        """Return the probability of each class, averaged over the networks if there are several.
-
-        Parameters
-        ----------
-        X : as for ``fit``
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        self.check_is_fitted()
-        probabilities = super().predict_proba(check_inputs(self, X, reset=False))
-        without = np.isnan(probabilities).any(axis=-1)
-        if without.any():
-            warn_caller(
-                f"the network returns NaN for {without.sum()} of {len(without)} samples, the first of them is sample "
-                f"{without.argmax()}: its values may be too large, or the training has failed."
-            )
-        return probabilities
-
-    def predict_log_proba(self, X):
-        """Return the logarithm of the probability of each class; -inf where that is 0.
-
-        Parameters
-        ----------
-        X : as for ``fit``
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X):
-        """Return the most probable label of each sample.
-
-        Parameters
-        ----------
-        X : as for ``fit``
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        classes = known_classes(self.classes, learned=vars(self).get("classes_inferred_"))
-        if classes is None and self.is_loaded_:
-            raise NotFittedError(
-                f"this {type(self).__name__} has loaded a network but no classes, so that predictions would be numbers "
-                "and not labels. Set classes; a file that LECClassifier.save_params(f_params=...) has written has them."
-            )
-        codes = self.predict_proba(X).argmax(axis=1)
-        # A network that comes with the module, and was neither trained nor loaded here, has numbers only, as in skorch.
-        return codes if classes is None else classes[codes]

@@ -19,6 +19,7 @@ from sklearn_lec._training.criterion import check_criterion, criterion_of
 from sklearn_lec._training.device import AutoDeviceMixin
 from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, known_classes, labels_of
 from sklearn_lec._training.names import hints_at_names
+from sklearn_lec._training.restored import warn_of_early_end
 from sklearn_lec._training.rng import RandomStream
 from sklearn_lec._training.run import TrainingRun
 from sklearn_lec._training.saved import (
@@ -321,6 +322,8 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         super().notify(method_name, **kwargs)
         if method_name == "on_epoch_end" and self._run is not None and self._run.checkpoints is not None:
             self._run.checkpoints.write()
+        if method_name == "on_train_end" and self._run is not None:
+            warn_of_early_end(self, self.method_, last_epoch=self._run.last_epoch)
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
         """Run an epoch; the training run knows which batch is under way, whatever overrides the step."""

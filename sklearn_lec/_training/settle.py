@@ -7,7 +7,7 @@ from sklearn_lec._training.warn import warn_caller
 from sklearn_lec.methods import Method, MethodContext
 from sklearn_lec.methods.parameters import AUTO, is_open, shares_of_labels
 
-__all__ = ["settle_eps"]
+__all__ = ["check_shares", "settle_eps"]
 
 NEGLIGIBLE = 0.01
 """An estimate below that is taken for no wrong labels at all: one sample of each batch is already more."""
@@ -36,6 +36,13 @@ def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> N
         eps = float(shares[context.labels[context.samples].numpy()].mean())
         method.eps_of_labels = torch.as_tensor(shares)
     method.settle(eps=eps)
+
+
+def check_shares(method: Method, classes: np.ndarray) -> None:
+    """Raise an error if `eps` has shares of labels, but not one for each of the classes."""
+    eps = method.get_params(deep=False).get("eps")
+    if is_open(eps) and not isinstance(eps, str):
+        shares_of_labels(eps, classes)
 
 
 def _warn_of_doubts(estimate, eps: float, context: MethodContext) -> None:
