@@ -32,7 +32,7 @@ def against_cleanlab(noise_name: str, *, epochs: int, seeds: int) -> dict:
         digits = noisy_digits(noise_name, seed=seed)
         common = {"max_epochs": epochs, "random_state": seed, "verbose": 0, "device": "cpu"}
         # The same schedule and optimizer for both; CleanLearning trains the ordinary way, in five folds and once more.
-        ours = LECClassifier(method="ltec", eps=digits.noise.eps, **common)
+        ours = LECClassifier(method="ltec", eps=digits.noise.eps, T_w=10, **common)
         ordinary = LECClassifier(method="standard", **common)
         theirs = CleanLearning(ordinary, seed=seed, find_label_issues_kwargs={"n_jobs": 1})
         seconds = []

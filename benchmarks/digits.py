@@ -19,6 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.callbacks import measurements
 from benchmarks.files import write_whole
+from benchmarks.methods import parameters_of
 from benchmarks.tables import markdown_table
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import METHODS
@@ -32,6 +33,7 @@ NOISES = {
     "asym-40": AsymmetricNoise(eps=0.4),
 }
 KNOWN_MATRIX = "forward, known matrix"
+T_W = 10
 COMPARED = [*METHODS, KNOWN_MATRIX]
 MEASURES = ["final", "peak", "precision", "recall"]
 
@@ -39,7 +41,7 @@ PAGE = """# Digits
 
 Accuracy on clean test labels (final and peak over the epochs), and precision and recall of the labels that the last
 epoch learned from; mean ± standard deviation over {seeds} seeds, in %. MLP with two hidden layers of 256, {epochs}
-epochs, T_w = 10, M = 5, eps as in the noise. Made by `python -m benchmarks.digits`.
+epochs, T_w = {T_w}, M = 5, eps as in the noise. Made by `python -m benchmarks.digits`.
 
 {table}
 """
@@ -75,6 +77,7 @@ def run(noise_name, method, seed, epochs):
     classifier = LECClassifier(
         **known if method == KNOWN_MATRIX else {"method": method},
         eps=digits.noise.eps,
+        **{"T_w": T_W} if method in METHODS and "T_w" in parameters_of(method) else {},
         max_epochs=epochs,
         random_state=seed,
         verbose=0,
@@ -126,6 +129,7 @@ def main():
             print(f"{number}/{len(missing)} {result['noise']} {result['method']} seed {result['seed']}")
     page = PAGE.format(
         epochs=options.epochs,
+        T_w=T_W,
         seeds=options.seeds,
         table=markdown([r for r in results if (r["noise"], r["method"], r["seed"], r["epochs"]) in wanted]),
     )

@@ -112,6 +112,7 @@ def separate_vote(*, seeds: int, epochs: int = 40) -> dict[str, list[float]]:
             net = LECClassifier(
                 partial(ResNet20, width=0.5),
                 eps=0.6,
+                T_w=10,
                 separate_vote=is_separate,
                 max_epochs=epochs,
                 random_state=seed,

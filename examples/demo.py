@@ -90,10 +90,10 @@ def plot_curves(classifiers, path):
         precision = 100 * np.array(classifier.history[:, "label_precision"])
         right.plot(epochs, precision, color=color, label=f"{name}: {precision[-1]:.1f} % at the end")
     for axes in (left, right):
-        axes.axvline(classifier.T_w, color="black", linewidth=0.8, linestyle=":")
+        axes.axvline(classifier.T_w_, color="black", linewidth=0.8, linestyle=":")
         axes.set(xlabel="epoch", xlim=(1, EPOCHS))
         axes.grid(alpha=0.3)
-    left.annotate("warm-up ends", (classifier.T_w, left.get_ylim()[0]), (4, 5), textcoords="offset points")
+    left.annotate("warm-up ends", (classifier.T_w_, left.get_ylim()[0]), (4, 5), textcoords="offset points")
     left.set(title="Accuracy on clean test labels", ylabel="%")
     right.set(title="Right labels among the selected samples", ylabel="%", ylim=(30, 101))
     left.legend(loc="center right")

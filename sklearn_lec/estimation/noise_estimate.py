@@ -16,6 +16,8 @@ MODEL_ERROR = 0.05
 SURE = 0.95
 FEWEST_SURE = 0.15
 """The share of predictions that have to be right with a probability of `SURE`; below it there is no plateau to see."""
+LEAST_SKILL = 0.15
+"""Agreement beyond chance below which predictions say nothing about labels."""
 WIDEST = 0.12
 """Half the width of an interval from which on an estimate says too little."""
 
@@ -112,7 +114,12 @@ class NoiseEstimate:
             counts=np.bincount(given, minlength=len(classes)),
             disagreement=disagreement,
             curve=agreement_curve(given, plateau),
-            doubts=_doubts(share_sure=float((plateau.p_right > SURE).mean()), half=half, n_samples=len(given)),
+            doubts=_doubts(
+                share_sure=float((plateau.p_right > SURE).mean()),
+                skill=_skill(given, plateau.predicted),
+                half=half,
+                n_samples=len(given),
+            ),
         )
 
     @property
@@ -191,9 +198,22 @@ class NoiseEstimate:
         )
 
 
-def _doubts(*, share_sure: float, half: float, n_samples: int) -> tuple[str, ...]:
+def _skill(labels: np.ndarray, predicted: np.ndarray) -> float:
+    """Return how far predictions agree with labels beyond chance: 0 for none, 1 if always (Cohen's kappa)."""
+    n_classes = max(labels.max(), predicted.max()) + 1
+    shares = [np.bincount(codes, minlength=n_classes) / len(codes) for codes in (labels, predicted)]
+    by_chance = shares[0] @ shares[1]
+    return float(((labels == predicted).mean() - by_chance) / max(1 - by_chance, 1e-9))
+
+
+def _doubts(*, share_sure: float, skill: float, half: float, n_samples: int) -> tuple[str, ...]:
     """Return why an estimate cannot be trusted."""
     doubts = []
+    if skill < LEAST_SKILL:
+        doubts.append(
+            "the predictions agree with the labels hardly more often than by chance: the labels may be wrong, or the "
+            "model may not have learned anything. Use a stronger model, or more epochs."
+        )
     if share_sure < FEWEST_SURE:
         doubts.append(
             f"only {share_sure:.0%} of the predictions are sure to be right, so that errors of the model cannot be "
