@@ -36,7 +36,8 @@ def noisy_digits():
 @pytest.fixture
 def quick():
     """Parameters that make a training last a moment."""
-    return {"max_epochs": 3, "T_w": 1, "M": 2, "batch_size": 16, "verbose": 0, "random_state": 0, "device": "cpu"}
+    settings = {"eps": 0.2, "T_w": 1, "M": 2, "max_epochs": 3, "batch_size": 16}
+    return settings | {"verbose": 0, "random_state": 0, "device": "cpu"}
 
 
 @pytest.fixture(scope="session")

@@ -82,9 +82,9 @@ def as_given(X, y, kind):
 )
 def test_the_kind_of_container_does_not_change_the_result(table, quick, kind, method):
     X, y = table
-    expected = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(X, y)
+    expected = LECClassifier(TinyNet, method=method, **quick).fit(X, y)
 
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(*as_given(X, y, kind))
+    clf = LECClassifier(TinyNet, method=method, **quick).fit(*as_given(X, y, kind))
 
     assert torch.equal(weights(clf), weights(expected))
     assert np.array_equal(clf.clean_mask_, expected.clean_mask_)
@@ -95,7 +95,7 @@ def test_a_dict_of_arrays_becomes_the_arguments_of_forward(table, quick):
     X, y = table
     parts = {"left": X[:, :2].astype(np.float64), "right": X[:, 2:]}
 
-    clf = LECClassifier(TwoInputs, eps=0.2, **quick).fit(parts, y)
+    clf = LECClassifier(TwoInputs, **quick).fit(parts, y)
 
     assert clf.predict(parts).shape == (90,)
     assert clf.clean_mask_.shape == (90,)
@@ -105,7 +105,7 @@ def test_integer_inputs_reach_an_embedding_as_they_are(quick):
     X = np.arange(60).reshape(-1, 1) % 3
     module = nn.Sequential(nn.Embedding(3, 4), nn.Flatten(), nn.Linear(4, 3))
 
-    clf = LECClassifier(module, eps=0, **quick | {"max_epochs": 40, "lr": 0.05}).fit(X, X.ravel())
+    clf = LECClassifier(module, **quick | {"max_epochs": 40, "lr": 0.05, "eps": 0}).fit(X, X.ravel())
 
     assert clf.score(X, X.ravel()) == 1
 
@@ -140,9 +140,9 @@ def test_arguments_that_the_user_set_are_not_overwritten(table, quick):
 )
 def test_labels_of_any_kind_come_back_from_predict(table, quick, labels, method):
     X, codes = table
-    expected = LECClassifier(method=method, eps=0.2, **quick, train_split=ValidSplit(3)).fit(X, codes)
+    expected = LECClassifier(method=method, **quick, train_split=ValidSplit(3)).fit(X, codes)
 
-    clf = LECClassifier(method=method, eps=0.2, **quick, train_split=ValidSplit(3)).fit(X, labels[codes])
+    clf = LECClassifier(method=method, **quick, train_split=ValidSplit(3)).fit(X, labels[codes])
 
     assert np.array_equal(clf.predict(X), labels[expected.predict(X)])
     assert clf.predict(X).dtype == labels.dtype
@@ -154,7 +154,7 @@ def test_labels_of_any_kind_come_back_from_predict(table, quick, labels, method)
 def test_boolean_labels_come_back_from_predict(table, quick):
     X, y = table
 
-    clf = LECClassifier(eps=0.2, **quick).fit(X, y == 1)
+    clf = LECClassifier(**quick).fit(X, y == 1)
 
     assert clf.predict(X).dtype == bool
 
@@ -163,7 +163,7 @@ def test_a_dataset_may_have_words_as_labels(table, quick):
     X, y = table
     words = np.array(["ant", "bee", "cat"])[y].tolist()
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(OneByOne(X, words))
+    clf = LECClassifier(TinyNet, **quick).fit(OneByOne(X, words))
 
     assert set(clf.predict(OneByOne(X, words))) <= {"ant", "bee", "cat"}
 
@@ -202,7 +202,7 @@ def test_samples_held_out_are_false_in_the_mask_and_nan_in_the_score(table, quic
         held_out[valid.indices] = True
         return train, valid
 
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, train_split=split).fit(X, y)
+    clf = LECClassifier(TinyNet, method=method, **quick, train_split=split).fit(X, y)
 
     assert held_out.sum() == 30
     assert not clf.clean_mask_[held_out].any()
@@ -237,7 +237,7 @@ def test_clean_mask_is_what_the_last_epoch_trained_on(table, quick):
         def on_epoch_end(self, net, **kwargs):
             masks.append(net.clean_mask_)
 
-    clf = LECClassifier(TinyNet, eps=0.4, **quick, callbacks=[RecordMasks()]).fit(*table)
+    clf = LECClassifier(TinyNet, **quick | {"eps": 0.4}, callbacks=[RecordMasks()]).fit(*table)
 
     assert np.array_equal(clf.clean_mask_, masks[-1])
     assert masks[0].all()
@@ -247,9 +247,9 @@ def test_clean_mask_is_what_the_last_epoch_trained_on(table, quick):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_random_state_repeats_a_fit_bit_for_bit(table, quick, method):
-    first = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    first = LECClassifier(method=method, **quick).fit(*table)
     torch.rand(7)
-    second = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    second = LECClassifier(method=method, **quick).fit(*table)
     third = second.fit(*table)
 
     assert torch.equal(weights(first), weights(second))
@@ -261,7 +261,7 @@ def test_random_state_repeats_a_fit_bit_for_bit(table, quick, method):
 def test_a_fit_with_random_state_leaves_the_global_random_state_alone(table, quick, method):
     before = torch.get_rng_state(), np.random.get_state()[1], random.getstate()
 
-    LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    LECClassifier(method=method, **quick).fit(*table)
 
     assert torch.equal(torch.get_rng_state(), before[0])
     assert np.array_equal(np.random.get_state()[1], before[1])
@@ -279,8 +279,8 @@ def test_without_random_state_the_seed_of_torch_counts(table, quick):
 
 
 def test_partial_fit_goes_on_where_fit_ended(table, quick):
-    whole = LECClassifier(eps=0.2, **quick | {"max_epochs": 4}, callbacks__linear_decay=None).fit(*table)
-    parts = LECClassifier(eps=0.2, **quick | {"max_epochs": 2}, callbacks__linear_decay=None).fit(*table)
+    whole = LECClassifier(**quick | {"max_epochs": 4}, callbacks__linear_decay=None).fit(*table)
+    parts = LECClassifier(**quick | {"max_epochs": 2}, callbacks__linear_decay=None).fit(*table)
 
     parts.partial_fit(*table)
 
@@ -291,7 +291,7 @@ def test_partial_fit_goes_on_where_fit_ended(table, quick):
 
 def test_partial_fit_on_other_samples_forgets_the_old_ones(table, quick):
     X, y = table
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(X, y)
+    clf = LECClassifier(TinyNet, **quick).fit(X, y)
 
     clf.partial_fit(X[:50], y[:50])
 
@@ -301,7 +301,7 @@ def test_partial_fit_on_other_samples_forgets_the_old_ones(table, quick):
 
 def test_partial_fit_takes_classes_that_come_later(table, quick):
     X, y = table
-    clf = LECClassifier(TinyNet, eps=0.2, **quick)
+    clf = LECClassifier(TinyNet, **quick)
 
     clf.partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2]).partial_fit(X, y)
 
@@ -313,7 +313,7 @@ def test_a_sampler_of_the_users_replaces_shuffling(table, quick, method):
     X, y = table
     sampler = WeightedRandomSampler(torch.arange(90) < 45, num_samples=200)
 
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, iterator_train__sampler=sampler).fit(X, y)
+    clf = LECClassifier(TinyNet, method=method, **quick, iterator_train__sampler=sampler).fit(X, y)
 
     assert not clf.clean_mask_[45:].any()
     assert clf.clean_mask_[:45].any()
@@ -323,16 +323,16 @@ def test_a_sampler_of_the_users_replaces_shuffling(table, quick, method):
 def test_a_batch_sampler_of_the_users_is_used(table, quick, method):
     batches = BatchSampler(SequentialSampler(range(90)), batch_size=30, drop_last=False)
 
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, iterator_train__batch_sampler=batches).fit(*table)
+    clf = LECClassifier(TinyNet, method=method, **quick, iterator_train__batch_sampler=batches).fit(*table)
 
     assert [len(epoch["batches"]) for epoch in clf.history] == [3, 3, 3]
 
 
 def test_labels_passed_beside_a_dataset_take_the_place_of_its_own(table, quick):
     X, y = table
-    expected = LECClassifier(TinyNet, eps=0.2, **quick).fit(X, 2 - y)
+    expected = LECClassifier(TinyNet, **quick).fit(X, 2 - y)
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(OneByOne(X, y), 2 - y)
+    clf = LECClassifier(TinyNet, **quick).fit(OneByOne(X, y), 2 - y)
 
     assert torch.equal(weights(clf), weights(expected))
 
@@ -354,8 +354,8 @@ def test_a_collate_function_of_the_users_is_called(table, quick, method):
     def doubled(samples):
         return torch.stack([2 * torch.as_tensor(x) for x, _ in samples]), torch.tensor([label for _, label in samples])
 
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick, iterator_train__collate_fn=doubled).fit(X, y)
-    expected = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(2 * X, y)
+    clf = LECClassifier(TinyNet, method=method, **quick, iterator_train__collate_fn=doubled).fit(X, y)
+    expected = LECClassifier(TinyNet, method=method, **quick).fit(2 * X, y)
 
     assert torch.equal(weights(clf), weights(expected))
 

@@ -101,7 +101,7 @@ def test_after_an_interrupt_the_masks_are_those_of_the_last_finished_epoch(table
             if training and len(net.history) == 3 and len(net.history[-1]["batches"]) == 2:
                 raise KeyboardInterrupt
 
-    clf = LECClassifier(TinyNet, method=method, eps=0.4, T_k=2, callbacks=[Interrupt()], **quick).fit(*table)
+    clf = LECClassifier(TinyNet, method=method, T_k=2, callbacks=[Interrupt()], **quick | {"eps": 0.4}).fit(*table)
 
     assert len(masks) == 2
     assert np.array_equal(clf.clean_mask_, masks[-1])

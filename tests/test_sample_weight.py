@@ -46,8 +46,8 @@ def test_equal_weights_change_nothing(table, quick, criterion, size):
     X, y = table
     quick |= {"optimizer": torch.optim.SGD, "lr": 0.01}
 
-    plain = LECClassifier(TinyNet, eps=0.0, **quick, **criterion).fit(X, y)
-    equal = LECClassifier(TinyNet, eps=0.0, **quick, **criterion).fit(X, y, sample_weight=np.full(90, size))
+    plain = LECClassifier(TinyNet, **quick | {"eps": 0.0}, **criterion).fit(X, y)
+    equal = LECClassifier(TinyNet, **quick | {"eps": 0.0}, **criterion).fit(X, y, sample_weight=np.full(90, size))
 
     assert torch.allclose(weights(plain), weights(equal), atol=1e-5)
 
@@ -107,7 +107,7 @@ def test_weights_are_routed_through_a_cross_validation(table, quick):
             sums.append(sample_weight.sum())
             return super().partial_fit(X, y, classes, sample_weight=sample_weight, **fit_params)
 
-    clf = Recording(TinyNet, eps=0.1, lr=0.05, **quick | {"max_epochs": 15, "T_w": 3})
+    clf = Recording(TinyNet, lr=0.05, **quick | {"max_epochs": 15, "T_w": 3, "eps": 0.1})
     with config_context(enable_metadata_routing=True):
         routed = clf.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
         scores = cross_val_score(routed, *table, cv=3, params={"sample_weight": np.arange(90)})

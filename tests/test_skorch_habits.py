@@ -40,7 +40,9 @@ def test_epoch_scoring_works_on_training_and_on_validation_samples(table, quick,
         EpochScoring("accuracy", name="valid_acc_again", use_caching=False, lower_is_better=False),
     ]
 
-    clf = LECClassifier(method=method, eps=0.4, **quick, train_split=ValidSplit(3), callbacks=callbacks).fit(*table)
+    clf = LECClassifier(method=method, **quick | {"eps": 0.4}, train_split=ValidSplit(3), callbacks=callbacks).fit(
+        *table
+    )
 
     for name in ("train_acc", "valid_acc", "valid_acc_again"):
         assert all(0 <= score <= 1 for score in clf.history[:, name])
@@ -55,8 +57,8 @@ def test_checkpoint_brings_back_the_best_epoch(table, quick, method, tmp_path):
     settings = quick | {"max_epochs": 5}
     settings |= {"train_split": ValidSplit(3), "callbacks": [checkpoint]}
 
-    clf = LECClassifier(method=method, eps=0.2, **settings).fit(*table)
-    loaded = LECClassifier(method=method, eps=0.2, module__in_features=4, module__num_classes=3, **settings)
+    clf = LECClassifier(method=method, **settings).fit(*table)
+    loaded = LECClassifier(method=method, module__in_features=4, module__num_classes=3, **settings)
     loaded.initialize().load_params(checkpoint=checkpoint)
 
     assert torch.equal(weights(loaded), weights(clf))
@@ -66,11 +68,11 @@ def test_checkpoint_brings_back_the_best_epoch(table, quick, method, tmp_path):
 
 @every_method
 def test_save_params_carries_the_state_of_the_method(table, quick, method, tmp_path):
-    clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    clf = LECClassifier(method=method, **quick).fit(*table)
     files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
     clf.save_params(**files)
 
-    other = LECClassifier(method=method, eps=0.2, module__in_features=4, module__num_classes=3, **quick).initialize()
+    other = LECClassifier(method=method, module__in_features=4, module__num_classes=3, **quick).initialize()
     other.load_params(**files)
 
     assert np.array_equal(other.predict(table[0]), clf.predict(table[0]))
@@ -81,11 +83,11 @@ def test_save_params_carries_the_state_of_the_method(table, quick, method, tmp_p
 @every_method
 def test_a_training_goes_on_from_saved_parameters_with_the_same_record(table, quick, method, tmp_path):
     quick |= {"random_state": None, "max_epochs": 4, "callbacks__linear_decay": None}
-    clf = LECClassifier(TinyNet, method=method, eps=0.3, iterator_train__shuffle=False, **quick).fit(*table)
+    clf = LECClassifier(TinyNet, method=method, iterator_train__shuffle=False, **quick | {"eps": 0.3}).fit(*table)
     files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
     clf.save_params(**files)
     other = LECClassifier(
-        TinyNet, method=method, eps=0.3, iterator_train__shuffle=False, module__num_classes=3, **quick
+        TinyNet, method=method, iterator_train__shuffle=False, module__num_classes=3, **quick | {"eps": 0.3}
     ).initialize()
     other.load_params(**files)
 
@@ -99,10 +101,14 @@ def test_a_training_goes_on_from_saved_parameters_with_the_same_record(table, qu
 
 def test_a_checkpoint_without_the_state_of_the_method_does_not_restart_the_warm_up(table, quick, tmp_path):
     settings = quick | {"T_w": 2, "max_epochs": 4}
-    LECClassifier(TinyNet, eps=0.4, **settings, callbacks=[Checkpoint(monitor=None, dirname=tmp_path)]).fit(*table)
+    LECClassifier(TinyNet, **settings | {"eps": 0.4}, callbacks=[Checkpoint(monitor=None, dirname=tmp_path)]).fit(
+        *table
+    )
     checkpoint = Checkpoint(monitor=None, dirname=tmp_path)
 
-    clf = LECClassifier(TinyNet, eps=0.4, **settings, callbacks=[checkpoint, LoadInitState(checkpoint)]).fit(*table)
+    clf = LECClassifier(TinyNet, **settings | {"eps": 0.4}, callbacks=[checkpoint, LoadInitState(checkpoint)]).fit(
+        *table
+    )
 
     assert clf.method_.epoch == 8
     assert max(clf.history[4:, "n_selected"]) < 90
@@ -112,7 +118,7 @@ def test_a_net_pickled_during_training_is_complete_without_the_data(table, quick
     X, y = table
     wide = np.hstack([X, np.zeros((90, 3000), dtype=np.float32)])
     checkpoint = Checkpoint(monitor=None, dirname=tmp_path, f_pickle="net.pkl")
-    clf = LECClassifier(TinyNet, eps=0.4, **quick, callbacks=[checkpoint]).fit(wide, y)
+    clf = LECClassifier(TinyNet, **quick | {"eps": 0.4}, callbacks=[checkpoint]).fit(wide, y)
 
     file = tmp_path / "net.pkl"
     loaded = pickle.loads(file.read_bytes())
@@ -127,7 +133,7 @@ def test_a_net_pickled_during_training_is_complete_without_the_data(table, quick
 
 @every_method
 def test_pickle_carries_everything(table, quick, method):
-    clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    clf = LECClassifier(method=method, **quick).fit(*table)
 
     copy = pickle.loads(pickle.dumps(clf))
 
@@ -138,7 +144,7 @@ def test_pickle_carries_everything(table, quick, method):
 
 @every_method
 def test_a_half_trained_net_goes_on_after_joblib(table, quick, method, tmp_path):
-    clf = LECClassifier(method=method, eps=0.2, **quick | {"max_epochs": 2}).partial_fit(*table)
+    clf = LECClassifier(method=method, **quick | {"max_epochs": 2}).partial_fit(*table)
     joblib.dump(clf, tmp_path / "net.joblib")
 
     copy = joblib.load(tmp_path / "net.joblib").partial_fit(*table)
@@ -149,7 +155,7 @@ def test_a_half_trained_net_goes_on_after_joblib(table, quick, method, tmp_path)
 
 @pytest.mark.parametrize("method", ["ltec", "lnec"])
 def test_tensors_of_a_net_are_brought_to_the_device_at_hand(table, quick, method):
-    clf = LECClassifier(method=method, eps=0.2, **quick).fit(*table)
+    clf = LECClassifier(method=method, **quick).fit(*table)
     state = clf.__getstate__()
 
     # What torch would leave on a GPU that is not there must be in the part that skorch maps to another device.
@@ -162,7 +168,7 @@ def test_tensors_of_a_net_are_brought_to_the_device_at_hand(table, quick, method
 @every_method
 def test_a_net_trimmed_for_prediction_predicts_as_before(table, quick, method):
     X, y = table
-    clf = LECClassifier(method=method, eps=0.2, **quick).fit(X, y)
+    clf = LECClassifier(method=method, **quick).fit(X, y)
     before, mask = clf.predict_proba(X), clf.clean_mask_
 
     clf.trim_for_prediction()
@@ -304,7 +310,7 @@ def test_label_quality_is_written_into_the_history(table, quick):
     X, y = table
     y_true = np.arange(90) % 3
 
-    clf = LECClassifier(TinyNet, eps=0.2, **quick, callbacks=[LabelQuality(y_true)]).fit(X, y)
+    clf = LECClassifier(TinyNet, **quick, callbacks=[LabelQuality(y_true)]).fit(X, y)
 
     right = y == y_true
     assert clf.history[0, "label_precision"] == pytest.approx(0.9)
@@ -318,8 +324,8 @@ def test_skorchs_accelerate_mixin_selects_the_same_samples(table, quick):
         pass
 
     settings = quick | {"device": None}
-    clf = AcceleratedClassifier(TinyNet, eps=0.4, accelerator=Accelerator(cpu=True), **settings).fit(*table)
-    expected = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
+    clf = AcceleratedClassifier(TinyNet, accelerator=Accelerator(cpu=True), **settings | {"eps": 0.4}).fit(*table)
+    expected = LECClassifier(TinyNet, **quick | {"eps": 0.4}).fit(*table)
 
     assert np.array_equal(clf.clean_mask_, expected.clean_mask_)
     assert torch.equal(weights(clf), weights(expected))
@@ -327,8 +333,10 @@ def test_skorchs_accelerate_mixin_selects_the_same_samples(table, quick):
 
 @every_method
 def test_a_compiled_network_selects_the_same_samples(table, quick, method):
-    clf = LECClassifier(TinyNet, method=method, eps=0.4, compile=True, compile__backend="eager", **quick).fit(*table)
-    expected = LECClassifier(TinyNet, method=method, eps=0.4, **quick).fit(*table)
+    clf = LECClassifier(TinyNet, method=method, compile=True, compile__backend="eager", **quick | {"eps": 0.4}).fit(
+        *table
+    )
+    expected = LECClassifier(TinyNet, method=method, **quick | {"eps": 0.4}).fit(*table)
 
     assert np.array_equal(clf.clean_mask_, expected.clean_mask_)
 

@@ -193,7 +193,7 @@ def test_a_part_of_a_dict_may_be_sparse(counts, quick):
 def test_texts_are_learned_in_a_pipeline(quick):
     y = np.arange(60) % 3
     texts = np.array(["red apple", "green pear tree", "blue sky and sea"])[y]
-    clf = LECClassifier(eps=0.1, **quick | {"max_epochs": 10})
+    clf = LECClassifier(**quick | {"max_epochs": 10, "eps": 0.1})
     pipeline = make_pipeline(TfidfVectorizer(), clf)
 
     scores = cross_val_score(pipeline, texts, y, cv=3)
@@ -208,7 +208,7 @@ def test_categories_are_learned_in_a_pipeline(quick):
     frame = pd.DataFrame({"color": np.array(["red", "green", "blue"])[y], "size": np.arange(60.0) % 2})
     columns = make_column_transformer((OneHotEncoder(), ["color"]), remainder="passthrough", sparse_threshold=1)
 
-    pipeline = make_pipeline(columns, LECClassifier(eps=0.1, **quick | {"max_epochs": 20})).fit(frame, y)
+    pipeline = make_pipeline(columns, LECClassifier(**quick | {"max_epochs": 20, "eps": 0.1})).fit(frame, y)
 
     assert sparse.issparse(columns.fit_transform(frame))
     assert pipeline.score(frame, y) == 1

@@ -114,8 +114,8 @@ def test_an_override_selects_and_trains_as_usual(table, quick, method, estimator
 
 @pytest.mark.parametrize("estimator", [LosesTheFlag, PassesOn, OwnInfer, OwnStep])
 def test_an_override_goes_with_a_separate_vote(table, quick, estimator):
-    ours = estimator(TinyConv, eps=0.6, **quick).fit(*table)
-    usual = LECClassifier(TinyConv, eps=0.6, **quick).fit(*table)
+    ours = estimator(TinyConv, **quick | {"eps": 0.6}).fit(*table)
+    usual = LECClassifier(TinyConv, **quick | {"eps": 0.6}).fit(*table)
 
     assert np.array_equal(ours.clean_mask_, usual.clean_mask_)
     assert torch.equal(weights(ours), weights(usual))
@@ -141,7 +141,7 @@ def test_a_loss_that_is_changed_in_place_is_reported_as_it_was_changed(table, qu
             loss += 100.0
             return loss
 
-    clf = OwnLoss(TinyNet, eps=0.2, **quick).fit(*table)
+    clf = OwnLoss(TinyNet, **quick).fit(*table)
 
     assert min(clf.history[:, "train_loss"]) > 100
 
@@ -234,7 +234,7 @@ def test_a_step_in_which_samples_cannot_be_selected_says_what_to_do(table, quick
     settings = quick | {"corruption_matrix": np.eye(3)}
 
     with pytest.raises(error, match=message):
-        estimator(TinyNet, method=method, eps=0.2, **settings).fit(*table)
+        estimator(TinyNet, method=method, **settings).fit(*table)
 
 
 @pytest.mark.parametrize("estimator", [ForeignLoss, ForeignStep])
@@ -253,8 +253,8 @@ def test_a_second_loss_of_another_batch_does_not_count_as_training(table, quick)
             return loss + 0 * super().get_loss(self.infer(self.trusted[0]), self.trusted[1]) if training else loss
 
     Trusted.trusted = X, y
-    ours = Trusted(TinyNet, eps=0.4, **quick).fit(*table)
-    usual = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
+    ours = Trusted(TinyNet, **quick | {"eps": 0.4}).fit(*table)
+    usual = LECClassifier(TinyNet, **quick | {"eps": 0.4}).fit(*table)
 
     assert np.array_equal(ours.clean_mask_, usual.clean_mask_)
 
@@ -269,7 +269,7 @@ def test_callbacks_with_the_exact_signature_of_skorch_work(table, quick):
 
 @pytest.mark.parametrize("method", ["ltec", "elr", "d2l"])
 def test_a_training_step_outside_of_fit_is_refused_for_methods_that_do_more(table, quick, method):
-    clf = LECClassifier(TinyNet, method=method, eps=0.2, **quick).fit(*table)
+    clf = LECClassifier(TinyNet, method=method, **quick).fit(*table)
     batch = next(iter(clf.get_iterator(clf.get_dataset(*table), training=True)))
 
     with pytest.raises(RuntimeError, match="Call partial_fit"):
@@ -291,7 +291,7 @@ def test_a_training_of_several_processes_is_refused(table, quick):
 
 
 def test_nothing_of_a_run_outlives_it(table, quick):
-    clf = LECClassifier(TinyNet, eps=0.2, **quick).fit(*table)
+    clf = LECClassifier(TinyNet, **quick).fit(*table)
 
     assert clf._run is None
     assert [name for name in vars(clf) if name.startswith("_") and name not in SKORCHS_OWN] == ["_run"]
@@ -315,7 +315,7 @@ def test_nothing_of_a_run_outlives_an_error(table, quick):
 
 def test_splitting_only_splits(table, quick):
     X, y = table
-    clf = LECClassifier(TinyNet, eps=0.4, **quick).fit(X, y)
+    clf = LECClassifier(TinyNet, **quick | {"eps": 0.4}).fit(X, y)
     before = clf.clean_mask_, clf.clean_score_, clf.method_.data_identity
 
     train, valid = clf.get_split_datasets(X[:30], y[:30])
@@ -326,7 +326,7 @@ def test_splitting_only_splits(table, quick):
 
 
 def test_the_loop_can_be_called_directly(table, quick):
-    clf = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
+    clf = LECClassifier(TinyNet, **quick | {"eps": 0.4}).fit(*table)
 
     clf.fit_loop(*table, epochs=2)
 
@@ -339,8 +339,8 @@ def test_an_nll_loss_on_probabilities_selects_as_cross_entropy_on_logits(table, 
         def forward(self, x):
             return super().forward(x).softmax(dim=-1)
 
-    nll = LECClassifier(Probabilities, criterion=nn.NLLLoss, eps=0.4, **quick).fit(*table)
-    usual = LECClassifier(TinyNet, eps=0.4, **quick).fit(*table)
+    nll = LECClassifier(Probabilities, criterion=nn.NLLLoss, **quick | {"eps": 0.4}).fit(*table)
+    usual = LECClassifier(TinyNet, **quick | {"eps": 0.4}).fit(*table)
 
     assert np.array_equal(nll.clean_mask_, usual.clean_mask_)
 

@@ -55,7 +55,7 @@ def test_standard_ends_with_the_weights_of_plain_skorch(table, quick, module):
 
 @pytest.mark.parametrize("method", ["self-training", "ltec"])
 def test_without_noise_to_expect_the_weights_are_those_of_standard(table, quick, method):
-    ours = LECClassifier(method=method, eps=0, **quick).fit(*table)
+    ours = LECClassifier(method=method, **quick | {"eps": 0}).fit(*table)
     standard = LECClassifier(method="standard", **quick).fit(*table)
 
     assert torch.equal(weights(ours), weights(standard))
@@ -63,7 +63,7 @@ def test_without_noise_to_expect_the_weights_are_those_of_standard(table, quick,
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_noise_to_expect_every_sample_is_selected(table, quick, method):
-    clf = LECClassifier(method=method, eps=0, **quick).fit(*table)
+    clf = LECClassifier(method=method, **quick | {"eps": 0}).fit(*table)
 
     assert clf.clean_mask_.all()
     assert (clf.clean_score_ == 1).all()
@@ -72,7 +72,7 @@ def test_without_noise_to_expect_every_sample_is_selected(table, quick, method):
 
 def test_lnec_with_one_optimizer_equals_separately_trained_networks(table, quick):
     X, y = table
-    clf = LECClassifier(TinyNet, method="lnec", eps=0.2, **quick | {"M": 3}, callbacks__linear_decay=None)
+    clf = LECClassifier(TinyNet, method="lnec", **quick | {"M": 3}, callbacks__linear_decay=None)
     clf.set_params(iterator_train__shuffle=False).fit(X, y)
 
     with torch.random.fork_rng():
@@ -98,7 +98,7 @@ def test_lnec_with_one_optimizer_equals_separately_trained_networks(table, quick
 @pytest.mark.parametrize("M", [1, 2, 3, math.inf])
 def test_ltec_trains_on_what_algorithm_a3_says_written_with_sets(table, quick, M):
     X, y = table
-    clf = LECClassifier(TinyNet, eps=0.3, **quick | {"M": M, "max_epochs": 6}, callbacks__linear_decay=None)
+    clf = LECClassifier(TinyNet, **quick | {"M": M, "max_epochs": 6, "eps": 0.3}, callbacks__linear_decay=None)
     clf.set_params(iterator_train__shuffle=False).fit(X, y)
 
     with torch.random.fork_rng():
@@ -135,7 +135,7 @@ def test_ltec_full_runs_its_epoch_over_the_selected_samples_alone(table, quick):
             seen.append((self.method_.epoch, set(batch.samples.tolist())))
             return super().train_step(batch, **fit_params)
 
-    clf = Recording(method="ltec-full", eps=0.3, **quick | {"max_epochs": 4}).fit(X, y)
+    clf = Recording(method="ltec-full", **quick | {"max_epochs": 4, "eps": 0.3}).fit(X, y)
 
     last = [samples for epoch, samples in seen if epoch == 4]
     assert set.union(*last) == set(np.flatnonzero(clf.clean_mask_))
@@ -174,7 +174,9 @@ def test_ltec_full_trains_on_what_algorithm_a4_says_written_with_sets(table, qui
         return Subset(dataset, training.tolist()), None
 
     settings = quick | {"M": M, "max_epochs": 6, "train_split": hold_out, "callbacks__linear_decay": None}
-    clf = LECClassifier(TinyNet, method="ltec-full", eps=0.3, iterator_train__shuffle=False, **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method="ltec-full", iterator_train__shuffle=False, **settings | {"eps": 0.3}).fit(
+        *table
+    )
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -217,14 +219,14 @@ def test_a_loss_that_is_not_finite_breaks_the_streak_of_its_sample(table, quick)
     # eps = 0.02 of 90 samples in one batch leaves out two: those with the largest losses.
     settings = quick | {"M": 4, "max_epochs": 6, "batch_size": 90, "callbacks": [Flick()]}
     with pytest.warns(UserWarning, match="NaN or infinite in epoch 3, at sample.s. 4 of X"):
-        clf = LECClassifier(TinyNet, eps=0.02, **settings).fit(dataset)
+        clf = LECClassifier(TinyNet, **settings | {"eps": 0.02}).fit(dataset)
 
     assert clf.method_.record.memory["last_miss"][4] == 3
     assert not clf.clean_mask_[4]
 
 
 def test_an_epoch_that_selected_nothing_does_not_leak_into_the_next_fit(table, quick):
-    clf = LECClassifier(TinyNet, method="ltec-full", eps=0.995, **quick)
+    clf = LECClassifier(TinyNet, method="ltec-full", **quick | {"eps": 0.995})
     with pytest.warns(UserWarning, match="no sample was selected"):
         clf.fit(*table)
 
@@ -238,7 +240,7 @@ def test_ltec_full_learns_even_if_the_selected_samples_do_not_fill_a_batch(table
     X, y = table[0][:n_samples], table[1][:n_samples]
     settings = quick | {"batch_size": n_samples - 2, "iterator_train__drop_last": True}
 
-    clf = LECClassifier(TinyNet, method="ltec-full", eps=0.3, **settings).fit(X, y)
+    clf = LECClassifier(TinyNet, method="ltec-full", **settings | {"eps": 0.3}).fit(X, y)
 
     assert clf.clean_mask_.any()
 
@@ -247,14 +249,14 @@ def test_losses_in_the_history_are_means_over_the_networks(table, quick):
     X, y = table
     settings = quick | {"lr": 0.0, "max_epochs": 1, "T_w": 0, "batch_size": -1}
 
-    clf = LECClassifier(TinyNet, method="lnec", eps=0.0, **settings | {"M": 4}).fit(X, y)
+    clf = LECClassifier(TinyNet, method="lnec", **settings | {"M": 4, "eps": 0.0}).fit(X, y)
 
     losses = [nn.functional.cross_entropy(n(torch.from_numpy(X)), torch.from_numpy(y)) for n in clf.module_.networks]
     assert clf.history[-1, "train_loss"] == pytest.approx(torch.stack(losses).mean().item(), abs=1e-6)
 
 
 def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
-    clf = LECClassifier(method="lsec", eps=0.2, **quick).fit(*table)
+    clf = LECClassifier(method="lsec", **quick).fit(*table)
 
     assert clf.module_.body[2].num_batches_tracked == 3 * 6
 
@@ -263,7 +265,9 @@ def test_lsec_counts_each_batch_once_in_the_running_statistics(table, quick):
 def test_a_batch_without_a_selected_sample_changes_no_weight(table, quick, method):
     # floor(0.005 * n) of n samples have a small loss: none, in every epoch after the warm-up.
     quick |= {"max_epochs": 1, "batch_size": 16, "T_k": 2}
-    clf = LECClassifier(TinyNet, method=method, eps=0.995, optimizer__weight_decay=0.1, **quick).partial_fit(*table)
+    clf = LECClassifier(TinyNet, method=method, optimizer__weight_decay=0.1, **quick | {"eps": 0.995}).partial_fit(
+        *table
+    )
     before, loss_before = weights(clf), clf.history[-1, "train_loss"]
 
     with pytest.warns(UserWarning, match="nothing was learned in epoch 2: no sample was selected"):
@@ -279,7 +283,7 @@ def test_a_batch_without_a_selected_sample_changes_no_weight(table, quick, metho
 def test_a_batch_of_one_sample_does_not_stop_a_network_with_batch_norm(table, quick, method, batch_size, eps):
     X, y = table
 
-    clf = LECClassifier(method=method, eps=eps, **quick | {"batch_size": batch_size}).fit(X[:33], y[:33])
+    clf = LECClassifier(method=method, **quick | {"batch_size": batch_size, "eps": eps}).fit(X[:33], y[:33])
 
     assert np.isfinite(clf.predict_proba(X)).all()
 
@@ -303,7 +307,7 @@ def test_an_error_of_the_module_is_not_taken_for_one_of_batch_norm(table, quick)
 @pytest.mark.parametrize("bad_value", [math.nan, math.inf])
 def test_a_sample_whose_loss_is_not_finite_is_named_once(table, quick, method, module, bad_value):
     with pytest.warns(UserWarning, match=r"the loss is NaN or infinite in epoch 1, at sample\(s\) 7 of X") as warned:
-        LECClassifier(module, method=method, eps=0.2, **quick).fit(with_sample_7(bad_value, table))
+        LECClassifier(module, method=method, **quick).fit(with_sample_7(bad_value, table))
 
     assert sum("NaN or infinite" in str(w.message) for w in warned) == 1
 
@@ -313,7 +317,7 @@ def test_a_sample_whose_loss_is_not_finite_is_named_once(table, quick, method, m
 @pytest.mark.parametrize("bad_value", [math.nan, math.inf])
 @pytest.mark.filterwarnings("ignore:the loss is NaN")
 def test_a_sample_whose_loss_is_not_finite_is_never_selected(table, quick, method, module, bad_value):
-    clf = LECClassifier(module, method=method, eps=0.2, **quick).fit(with_sample_7(bad_value, table))
+    clf = LECClassifier(module, method=method, **quick).fit(with_sample_7(bad_value, table))
 
     assert not clf.clean_mask_[7]
     assert clf.clean_mask_.any()
@@ -325,7 +329,9 @@ def test_class_weights_of_the_criterion_count_as_in_plain_skorch(table, quick):
     X, y = table
     weight = torch.tensor([1.0, 5.0, 1.0])
 
-    ours = LECClassifier(TinyNet, eps=0, **quick, criterion__weight=weight, callbacks__linear_decay=None).fit(X, y)
+    ours = LECClassifier(TinyNet, **quick | {"eps": 0}, criterion__weight=weight, callbacks__linear_decay=None).fit(
+        X, y
+    )
     theirs = plain_skorch(X, y, TinyNet, criterion__weight=weight)
 
     assert torch.equal(weights(ours), weights(theirs))

@@ -32,7 +32,7 @@ def test_the_vote_has_a_pass_of_its_own_where_that_is_cheaper(table, quick, modu
     decided = []
     look = OnBatch(lambda net, batch: decided.append(net._run.separate_vote))
 
-    LECClassifier(module, method=method, eps=eps, callbacks=[look], **quick).fit(*table)
+    LECClassifier(module, method=method, callbacks=[look], **quick | {"eps": eps}).fit(*table)
 
     assert set(decided) == {is_separate}  # from the first batch to the last
 
@@ -44,7 +44,7 @@ def test_the_vote_has_no_pass_of_its_own_where_batches_cannot_be_cut(table, quic
     decided = []
     look = OnBatch(lambda net, batch: decided.append(net._run.separate_vote))
 
-    LECClassifier(TinyConv, eps=0.6, callbacks=[look], **settings, **quick).fit(*table)
+    LECClassifier(TinyConv, callbacks=[look], **settings | {"eps": 0.6}, **quick).fit(*table)
 
     assert set(decided) == {False}
 
@@ -60,7 +60,7 @@ def samples_forward_and_backward(table, quick, **settings):
             passes["backward"] += len(x) * outputs.requires_grad
             return outputs
 
-    clf = LECClassifier(Counting, eps=0.4, **quick | {"T_w": 0, "max_epochs": 1, "M": 1}, **settings).fit(*table)
+    clf = LECClassifier(Counting, **quick | {"T_w": 0, "max_epochs": 1, "M": 1, "eps": 0.4}, **settings).fit(*table)
     return passes["forward"] - 90, passes["backward"] - clf.clean_mask_.sum()
 
 
@@ -80,7 +80,7 @@ def test_the_vote_has_no_pass_of_its_own_during_the_warm_up(table, quick):
             return super().forward(x)
 
     with pytest.warns(UserWarning, match="the whole training is warm-up"):
-        LECClassifier(Counting, eps=0.6, **quick | {"max_epochs": 1, "T_w": 1}).fit(*table)
+        LECClassifier(Counting, **quick | {"max_epochs": 1, "T_w": 1, "eps": 0.6}).fit(*table)
 
     assert passes == [True] * 6
 
@@ -93,7 +93,7 @@ def test_callbacks_see_whole_batches_and_what_was_selected_of_them(table, quick)
             if net.method_.epoch == 3:
                 seen.append((batch.samples, y_pred, batch.selected))
 
-    clf = LECClassifier(TinyConv, eps=0.6, callbacks=[Look()], **quick).fit(*table)
+    clf = LECClassifier(TinyConv, callbacks=[Look()], **quick | {"eps": 0.6}).fit(*table)
 
     assert [len(y_pred) for _, y_pred, _ in seen] == [len(samples) for samples, *_ in seen] == [16] * 5 + [10]
     selected = torch.cat([samples[mask[0]] for samples, _, mask in seen])
@@ -102,7 +102,7 @@ def test_callbacks_see_whole_batches_and_what_was_selected_of_them(table, quick)
 
 def test_a_separate_vote_trains_as_two_passes_written_out(table, quick):
     X, y = table
-    clf = LECClassifier(TinyConv, eps=0.6, **quick | {"M": 1, "max_epochs": 3}, callbacks__linear_decay=None)
+    clf = LECClassifier(TinyConv, **quick | {"M": 1, "max_epochs": 3, "eps": 0.6}, callbacks__linear_decay=None)
     clf.set_params(iterator_train__shuffle=False).fit(X, y)
 
     with torch.random.fork_rng():
@@ -136,7 +136,7 @@ def test_a_second_pass_that_is_not_finite_changes_neither_weights_nor_votes(tabl
             return super().forward(x) * (math.nan if breaks and torch.is_grad_enabled() else 1.0)
 
     breaks = False
-    clf = LECClassifier(Breaks, eps=0.6, **quick).fit(*table)
+    clf = LECClassifier(Breaks, **quick | {"eps": 0.6}).fit(*table)
     before, breaks = weights(clf), True
     with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
         clf.set_params(max_epochs=1).partial_fit(*table)
@@ -161,7 +161,7 @@ def test_a_network_that_is_broken_ends_the_training_with_a_warning(table, quick)
             return super().forward(x) * math.nan
 
     with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
-        clf = LECClassifier(Broken, eps=0.6, separate_vote=True, **quick | {"T_w": 0}).fit(*table)
+        clf = LECClassifier(Broken, separate_vote=True, **quick | {"T_w": 0, "eps": 0.6}).fit(*table)
 
     assert not clf.clean_mask_.any()
 
@@ -192,4 +192,4 @@ def test_a_method_with_a_mask_for_each_network_is_refused(table, quick):
             return Selection(super().select(batch).mask.repeat(2, 1))
 
     with pytest.raises(ValueError, match="a mask for each network, which separate_vote=True cannot run"):
-        LECClassifier(TinyNet, method=PerNetwork, eps=0.4, separate_vote=True, **quick).fit(*table)
+        LECClassifier(TinyNet, method=PerNetwork, separate_vote=True, **quick | {"eps": 0.4}).fit(*table)

@@ -285,7 +285,7 @@ def test_the_path_for_devices_trains_as_the_one_for_the_cpu(table, quick, method
 def test_a_sample_that_spoils_its_batch_costs_the_others_no_vote(table, quick):
     X, y = torch.tensor(table[0]), torch.tensor(table[1])
     X[4] = math.nan  # batch norm spreads it over the losses of all 16 rows
-    clf = LECClassifier(MLP, eps=0.2, iterator_train__shuffle=False, **quick)
+    clf = LECClassifier(MLP, iterator_train__shuffle=False, **quick)
 
     with pytest.warns(UserWarning, match="at sample"):
         clf.fit(TensorDataset(X, y), None)
@@ -298,7 +298,7 @@ def test_an_update_that_is_not_finite_is_left_out_although_the_votes_are(table, 
     X, y = table
     order = np.argsort(y, kind="stable")  # batches of one class, whose weight is zero: the weighted mean is 0 / 0
     weight = torch.tensor([0.0, 1.0, 1.0])
-    clf = LECClassifier(TinyNet, eps=0.2, criterion__weight=weight, iterator_train__shuffle=False, **quick)
+    clf = LECClassifier(TinyNet, criterion__weight=weight, iterator_train__shuffle=False, **quick)
 
     with pytest.warns(UserWarning, match="the loss is NaN or infinite"):
         clf.fit(X[order], y[order])
@@ -316,7 +316,7 @@ def test_a_network_that_freezes_its_batch_norm_keeps_it_frozen(table, quick, met
             return self
 
     # Further votes, separate votes and a last batch of one sample all switch batch norm for a moment.
-    clf = LECClassifier(Frozen, method=method, eps=0.6, **quick | {"batch_size": batch_size}).fit(*table)
+    clf = LECClassifier(Frozen, method=method, **quick | {"batch_size": batch_size, "eps": 0.6}).fit(*table)
 
     assert clf.module_.norm.num_batches_tracked == 0
     assert torch.equal(clf.module_.norm.running_var, torch.ones(2))
@@ -356,7 +356,7 @@ def test_losses_of_many_samples_in_half_precision_do_not_overflow(quick):
             self.half()
 
     clf = LECClassifier(
-        Half, eps=0.5, optimizer=torch.optim.SGD, **quick | {"batch_size": -1, "max_epochs": 2, "T_w": 0}
+        Half, optimizer=torch.optim.SGD, **quick | {"batch_size": -1, "max_epochs": 2, "T_w": 0, "eps": 0.5}
     ).fit(X, y)
 
     assert clf.history[:, "n_selected"][0] == 35_000
@@ -388,7 +388,7 @@ def test_channels_last_images_and_weights_train_with_every_method(method, quick)
 
     X = torch.randn(32, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     y = np.arange(32) % 4
-    clf = LECClassifier(ChannelsLast, method=method, eps=0.25, **quick | {"max_epochs": 2})
+    clf = LECClassifier(ChannelsLast, method=method, **quick | {"max_epochs": 2, "eps": 0.25})
     clf.fit(X.contiguous(memory_format=torch.channels_last), y)
 
     assert all(math.isfinite(loss) for loss in clf.history[:, "train_loss"])

@@ -79,7 +79,7 @@ def test_the_standard_error_is_that_of_repeated_estimates():
 
 
 def test_a_class_that_is_never_predicted_does_no_harm():
-    truth, labels, probabilities = simulated(symmetric(0.2, 3))
+    _, labels, probabilities = simulated(symmetric(0.2, 3))
     labels, probabilities = np.append(labels, 3), np.vstack([np.c_[probabilities, np.zeros(6000)], [[1, 0, 0, 0]]])
 
     model = noise_model(labels, probabilities, fit_plateau(labels, probabilities))

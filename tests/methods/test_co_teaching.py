@@ -33,7 +33,7 @@ def test_a_step_moves_each_network_by_the_samples_that_the_other_one_selects(tab
         torch.manual_seed(0)
         networks = [TinyNet(4, 3), TinyNet(4, 3)]
 
-    clf = LECClassifier(TinyNet, method="co-teaching", eps=0.4, T_k=1, optimizer=torch.optim.SGD, **settings)
+    clf = LECClassifier(TinyNet, method="co-teaching", T_k=1, optimizer=torch.optim.SGD, **settings | {"eps": 0.4})
     clf.set_params(iterator_train__shuffle=False).fit(*table)
 
     losses = [nn.functional.cross_entropy(network(X), y, reduction="none") for network in networks]
@@ -62,7 +62,7 @@ def test_co_teaching_records_what_both_networks_learned_from(table, quick):
                 selected.extend(batch.samples[selection.mask.all(dim=0)].tolist())
             return selection
 
-    clf = LECClassifier(TinyNet, method=Watching, eps=0.4, **without(quick, "M", "T_w")).fit(*table)
+    clf = LECClassifier(TinyNet, method=Watching, **without(quick, "M", "T_w") | {"eps": 0.4}).fit(*table)
 
     assert set(np.flatnonzero(clf.clean_mask_)) == set(selected)
 
@@ -70,7 +70,7 @@ def test_co_teaching_records_what_both_networks_learned_from(table, quick):
 def test_epochs_in_which_nothing_is_left_out_do_not_count_in_the_score(table, quick):
     settings = without(quick, "M", "T_w") | {"T_k": 3}
 
-    clf = LECClassifier(TinyNet, method="co-teaching", eps=0.4, **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method="co-teaching", **settings | {"eps": 0.4}).fit(*table)
 
     assert clf.method_.record.n_epochs == 2
     assert set(clf.clean_score_) <= {0.0, 0.5, 1.0}

@@ -24,7 +24,7 @@ def settings(quick):
 
 def test_a_method_may_be_a_name_a_class_or_an_instance(table, settings):
     trained = [
-        LECClassifier(TinyNet, method=method, eps=0.3, T_w=1, M=5, **settings).fit(*table)
+        LECClassifier(TinyNet, method=method, T_w=1, M=5, **settings | {"eps": 0.3}).fit(*table)
         for method in ("ltec", LTEC, LTEC(), LTEC(M=5, T_w=1, eps=0.3))
     ]
 
@@ -34,7 +34,7 @@ def test_a_method_may_be_a_name_a_class_or_an_instance(table, settings):
 
 
 def test_what_an_instance_leaves_open_is_taken_from_the_estimator(table, settings):
-    clf = LECClassifier(TinyNet, method=LTEC(M=3), eps=0.3, T_w=1, **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method=LTEC(M=3), T_w=1, **settings | {"eps": 0.3}).fit(*table)
 
     assert clf.method_.get_params() == {"eps": 0.3, "M": 3, "T_w": 1}
     assert clf.method.get_params() == {"eps": None, "M": 3, "T_w": None}
@@ -130,7 +130,7 @@ def test_a_method_that_relabels_fits_the_contract(table, settings):
 
 
 def test_several_networks_can_vote_by_majority(table, settings):
-    clf = LECClassifier(TinyNet, method=Majority(M=3), eps=0.4, T_w=1, **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method=Majority(M=3), T_w=1, **settings | {"eps": 0.4}).fit(*table)
 
     assert len(clf.module_.networks) == 3
     assert 0 < clf.clean_mask_.sum() < 90

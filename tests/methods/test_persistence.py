@@ -23,10 +23,10 @@ def settings(quick):
 def test_a_method_goes_on_after_pickle_and_from_saved_parameters(table, settings, method, tmp_path):
     settings = settings | {"T_w": 1, "random_state": None, "iterator_train__shuffle": False}
     settings |= {"callbacks__linear_decay": None, "module__num_classes": 3}
-    clf = LECClassifier(TinyNet, method=method, eps=0.3, **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method=method, **settings | {"eps": 0.3}).fit(*table)
     files = {f"f_{part}": tmp_path / part for part in ("params", "optimizer", "history", "method")}
     clf.save_params(**files)
-    loaded = LECClassifier(TinyNet, method=method, eps=0.3, **settings).initialize()
+    loaded = LECClassifier(TinyNet, method=method, **settings | {"eps": 0.3}).initialize()
     loaded.load_params(**files)
 
     copies = [pickle.loads(pickle.dumps(clf)), loaded]

@@ -81,7 +81,7 @@ def test_open_set_noise_is_a_step_of_a_plain_pipeline(table):
 
 def test_fitted_attributes_of_the_estimator_are_passed_on(table, quick):
     X, y = table
-    noisy = NoisyLabelClassifier(LECClassifier(eps=0.2, **quick), SymmetricNoise(random_state=0)).fit(X, y)
+    noisy = NoisyLabelClassifier(LECClassifier(**quick), SymmetricNoise(random_state=0)).fit(X, y)
 
     assert np.array_equal(noisy.clean_mask_, noisy.estimator_.clean_mask_)
     assert len(noisy.history) == 3
