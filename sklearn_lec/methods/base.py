@@ -268,7 +268,9 @@ class Method(BaseEstimator):
             delattr(self, name)
         vars(self).update(state)
         # A parameter may have been set to a number since.
-        self.settle(**{name: value for name, value in self.settled.items() if is_open(getattr(self, name))})
+        settled = {name: value for name, value in vars(self).pop("settled", {}).items() if is_open(getattr(self, name))}
+        if settled:
+            self.settle(**settled)
 
 
 class ConsensusMethod(Method):

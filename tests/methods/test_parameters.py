@@ -103,7 +103,7 @@ def test_bad_parameters_are_refused_before_training(table, quick, parameters, er
     ],
 )
 def test_parameters_that_the_method_does_not_use_are_warned_of(table, quick, method, parameters, unused):
-    settings = without(quick, "M", "T_w") | {"T_w": 10, "max_epochs": 11} | parameters
+    settings = without(quick, "M", "T_w") | {"max_epochs": 11} | parameters
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         LECClassifier(TinyNet, method=method, **settings).fit(*table)
