@@ -141,17 +141,20 @@ def _best(monitor, folder):
 
 
 RULES = {
-    "no early stopping": lambda folder: [],
-    "best loss": lambda folder: [_best("valid_loss_best", folder)],
-    "best accuracy": lambda folder: [_best("valid_acc_best", folder)],
-    "stop by loss, patience 5": lambda folder: [("stop", EarlyStopping(patience=5, load_best=True))],
-    "best accuracy after the warm-up": lambda folder: [_filtered(), _best("filtered_acc_best", folder)],
-    "stop by accuracy after the warm-up, patience 30": lambda folder: [
-        _filtered(),
-        ("stop", EarlyStopping(monitor="filtered_acc", patience=30, lower_is_better=False, load_best=True)),
-    ],
+    "no early stopping": lambda folder: {},
+    "no early stopping, half the epochs": lambda folder: {"max_epochs": STOPPING_LENGTH["max_epochs"] // 2},
+    "best loss": lambda folder: {"callbacks": [_best("valid_loss_best", folder)]},
+    "best accuracy": lambda folder: {"callbacks": [_best("valid_acc_best", folder)]},
+    "best accuracy after the warm-up": lambda folder: {"callbacks": [_filtered(), _best("filtered_acc_best", folder)]},
+    "stop by loss, patience 5": lambda folder: {"callbacks": [("stop", EarlyStopping(patience=5, load_best=True))]},
+    "stop by accuracy after the warm-up, patience 30": lambda folder: {
+        "callbacks": [
+            _filtered(),
+            ("stop", EarlyStopping(monitor="filtered_acc", patience=30, lower_is_better=False, load_best=True)),
+        ]
+    },
 }
-"""By name, the callbacks of a training; checkpoints go into the folder."""
+"""By name, the parameters of a training; checkpoints go into the folder."""
 
 
 def stop_early(piece: Piece) -> dict:
@@ -164,9 +167,8 @@ def stop_early(piece: Piece) -> dict:
             method="ltec",
             eps=share,
             M=5,
-            **STOPPING_LENGTH,
+            **STOPPING_LENGTH | RULES[piece.choice](folder),
             train_split=ValidSplit(0.2, stratified=True, random_state=piece.seed),
-            callbacks=RULES[piece.choice](folder),
             random_state=piece.seed,
             device="cpu",
             verbose=0,
@@ -242,7 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(json.dumps(record), file=file, flush=True)
             print(f"{number}/{len(missing)}", *record.values(), flush=True)
     by_piece = {piece_of(record): record for record in records}
-    page = page_of([by_piece[piece] for piece in all_pieces()], **STOPPING_LENGTH)
+    in_order = [by_piece[piece] for piece in all_pieces()]
+    page = page_of(in_order, lengths=LENGTHS, stopping_length=STOPPING_LENGTH)
     write_whole(options.out.with_suffix(".md"), page.encode())
     print(page)
 

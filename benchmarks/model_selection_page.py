@@ -1,6 +1,6 @@
 """The page of `benchmarks.model_selection`: what a choice by noisy labels is worth on clean ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 import numpy as np
@@ -24,8 +24,8 @@ MLP with two hidden layers of 256. Made by `python -m benchmarks.model_selection
 Each candidate is trained on two thirds of the samples, three times, with noisy labels. A search sees its score on the
 noisy labels of the third that is left. The regret is what the choice loses against the best candidate: accuracy on the
 clean labels of the same third, in percentage points. "Average" is the regret of a candidate drawn at random, "worst"
-that of the worst one. Spearman is the rank correlation of the score with the clean accuracy, over the candidates.
-Means over the seeds.
+that of the worst one. Spearman is the rank correlation of the score with the clean accuracy, over the candidates; that
+both are taken on the same samples makes it a little larger. Means over the seeds. Epochs and T_w: {lengths}.
 
 {regrets}
 
@@ -42,22 +42,24 @@ unless the name says otherwise.
 
 LTEC on three quarters of the digits, of which a fifth with noisy labels is the validation set; M = 5, the true `eps`,
 T_w = {T_w}, {max_epochs} epochs. Accuracy on clean test labels in %, mean ± standard deviation over the seeds; the
-earliest and the latest epoch whose weights are restored; how many of them lie in the warm-up; and how many epochs were
-trained on average.
+earliest and the latest epoch whose weights are in use; how many of these epochs lie in the warm-up; and how many epochs
+were trained on average.
 
 {stopping}
 """
 
 
-def page_of(records: Sequence[dict], *, T_w: int, max_epochs: int) -> str:
+def page_of(records: Sequence[dict], *, lengths: Mapping[str, dict], stopping_length: dict) -> str:
     """Return the page in Markdown.
 
     Parameters
     ----------
     records : sequence of dict
         All records, in the order that the tables are to have.
-    T_w, max_epochs : int
-        Of the trainings that are stopped early.
+    lengths : mapping of data to dict
+        ``max_epochs`` and ``T_w`` of the candidates.
+    stopping_length : dict
+        The same of the trainings that are stopped early.
 
     Returns
     -------
@@ -66,12 +68,12 @@ def page_of(records: Sequence[dict], *, T_w: int, max_epochs: int) -> str:
     searches = _grouped([record for record in records if record["part"] == SEARCH], "data", "noise")
     stopping = _grouped([record for record in records if record["part"] == STOPPING], "noise", "choice")
     return PAGE.format(
-        T_w=T_w,
-        max_epochs=max_epochs,
+        **stopping_length,
+        lengths="; ".join(f"{data} {length['max_epochs']} and {length['T_w']}" for data, length in lengths.items()),
         regrets=_regret_table(searches),
         choices=_choice_table(searches),
         candidates=_candidate_table(searches),
-        stopping=_stopping_table(stopping, T_w),
+        stopping=_stopping_table(stopping, stopping_length["T_w"]),
     )
 
 
@@ -175,5 +177,5 @@ def _stopping_table(stopping, T_w):
                 f"{trained:.0f}",
             ]
         )
-    head = ["noise", "rule", "accuracy", "epochs restored", "in the warm-up", "trained"]
+    head = ["noise", "rule", "accuracy", "epochs used", "in the warm-up", "trained"]
     return markdown_table(head, lines, n_names=2)
