@@ -151,6 +151,30 @@ def test_the_parameters_of_the_docs_train_exactly_as_skorch_does():
     assert net.history[:, ("train_loss", "valid_loss")] == skorchs.history[:, ("train_loss", "valid_loss")]
 
 
+def test_the_page_on_model_selection_does_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    search, best_epoch = code_blocks((ROOT / "docs" / "model_selection.md").read_text(encoding="utf-8"))
+    names = {}
+
+    exec(search, names)
+    exec(best_epoch, names)
+
+    chosen, epoch = capsys.readouterr().out.splitlines()
+    assert chosen == "{'eps': 0.4}"
+    assert names["clf"].T_w < int(epoch) <= names["clf"].max_epochs
+    assert names["clf"].history[:5, "filtered_acc"] == [0] * 5
+
+
+def test_the_tables_on_model_selection_are_those_of_the_records():
+    folders = (ROOT / "docs", ROOT / "benchmarks" / "results")
+    page, results = ((folder / "model_selection.md").read_text(encoding="utf-8").splitlines() for folder in folders)
+
+    lines = [line for line in page if line.startswith("|")]
+
+    assert len(lines) > 10
+    assert set(lines) <= set(results)
+
+
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):
     (recipe,) = code_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     names = {}
