@@ -1,0 +1,88 @@
+"""T_w="auto": the warm-up ends when the network begins to memorize, and is told."""
+
+import numpy as np
+import pytest
+import torch
+
+from sklearn_lec import LECClassifier
+from sklearn_lec._training.warmup import WarmupWatch
+from sklearn_lec.methods import LTEC
+from tests.helpers import weights
+
+
+@pytest.fixture
+def wide():
+    """60 samples of 400 random features: nothing to learn, everything to memorize."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(60, 400)).astype(np.float32), np.arange(60) % 3
+
+
+@pytest.fixture
+def settings():
+    common = {"eps": 0.4, "T_w": "auto", "M": 2, "max_epochs": 60, "batch_size": 20, "lr": 0.01}
+    return common | {"verbose": 0, "random_state": 0, "device": "cpu"}
+
+
+@pytest.mark.parametrize("method", ["self-training", "lnec", "lsec", "ltec", "ltec-full"])
+def test_the_warm_up_ends_when_half_of_the_wrong_labels_are_memorized(wide, settings, method):
+    settings |= {} if method == "self-training" else {"M": 2}
+    settings = {k: v for k, v in settings.items() if k != "M" or method != "self-training"}
+
+    clf = LECClassifier(method=method, **settings).fit(*wide)
+
+    agreement = np.array(clf.history[:, "agreement"])
+    n_selected = np.array(clf.history[:, "n_selected"])
+    assert 1 <= clf.T_w_ < 12
+    assert (agreement[: clf.T_w_ - 1] < 0.8).all()
+    assert agreement[clf.T_w_ - 1] >= 0.8
+    assert np.isnan(agreement[clf.T_w_ :]).all()
+    assert (n_selected[: clf.T_w_] == 60).all()
+    assert n_selected[clf.T_w_] < 60
+
+
+def test_the_warm_up_ends_at_the_bound_where_nothing_is_memorized(table, settings):
+    clf = LECClassifier(**settings | {"lr": 1e-6, "max_epochs": 20}).fit(*table)
+
+    assert clf.T_w_ == 4
+    assert clf.history[4, "n_selected"] < 90
+
+
+def test_the_training_is_the_one_of_a_user_who_knew_the_epoch(wide, settings):
+    clf = LECClassifier(**settings).fit(*wide)
+
+    knowing = LECClassifier(**settings | {"T_w": clf.T_w_}).fit(*wide)
+
+    assert torch.equal(weights(clf), weights(knowing))
+    assert "agreement" not in knowing.history[-1]
+
+
+def test_a_training_that_goes_on_keeps_its_warm_up(wide, settings, tmp_path):
+    whole = LECClassifier(**settings).fit(*wide)
+    clf = LECClassifier(**settings | {"max_epochs": 30}).fit(*wide)
+    T_w = clf.T_w_
+
+    clf.partial_fit(*wide)
+    finished = [LECClassifier(**settings, checkpoint_dir=tmp_path).fit(*wide) for _ in range(2)]
+
+    assert clf.T_w_ == T_w
+    assert finished[0].T_w_ == finished[1].T_w_ == whole.T_w_
+    assert clf.set_params(T_w=7).partial_fit(*wide).T_w_ == 7
+
+
+def test_a_warm_up_that_memorizes_everything_is_warned_of(wide, settings):
+    with pytest.warns(UserWarning, match=r"warm-up ended with epoch 25, the network agreed with .*Lower T_w"):
+        LECClassifier(**settings | {"T_w": 25}).fit(*wide)
+
+
+def test_each_class_counts_the_same_in_the_agreement():
+    method = LTEC(eps=0.2, M=1, T_w=5)
+    method.settle(T_w=5)
+    method.epoch = 1
+    watch, recorded = WarmupWatch(method, 3), {}
+    outputs, labels = torch.eye(3)[torch.tensor([0, 0, 0, 0, 0, 0])], torch.tensor([0, 0, 0, 0, 0, 1])
+
+    watch.add((outputs,), labels)
+    watch.end_epoch(recorded.__setitem__, warn=None)
+
+    assert recorded == {"agreement": 0.5}
+    assert method.T_w == 5
