@@ -8,8 +8,8 @@ __all__ = ["LTECFull"]
 class LTECFull(LTEC):
     """Temporal-ensemble consensus within the full set (Algorithm A4), collected from the second epoch on.
 
-    Losses are those of the network in evaluation mode, but for batch norm, which uses the statistics of batches drawn at
-    random: its running statistics lag behind the weights.
+    Losses are those of the network in evaluation mode, but for batch norm, which uses the statistics of batches drawn
+    at random: its running statistics lag behind the weights.
 
     Parameters
     ----------
