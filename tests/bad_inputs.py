@@ -15,7 +15,7 @@ from tests.helpers import TinyNet
 
 X = np.random.RandomState(0).normal(size=(30, 4))
 Y = np.arange(30) % 3
-QUICK = {"max_epochs": 1, "T_w": 0, "batch_size": 16, "verbose": 0, "device": "cpu"}
+QUICK = {"max_epochs": 1, "eps": 0.2, "T_w": 0, "batch_size": 16, "verbose": 0, "device": "cpu"}
 
 
 class MeanOnly(nn.Module):

@@ -90,7 +90,13 @@ CASES = {
         Case("eps=nan", fit(eps=np.nan), "TypeError", "eps must be a number in [0, 1), got nan"),
         Case("eps=20", fit(eps=20), "ValueError", "for 20 % wrong labels write eps=0.2"),
         Case("eps=-0.1", fit(eps=-0.1), "ValueError", "eps must lie in [0, 1), got -0.1"),
-        Case('eps="0.2"', fit(eps="0.2"), "TypeError", "eps must be a number in [0, 1), got '0.2'"),
+        Case('eps="0.2"', fit(eps="0.2"), "TypeError",
+             "eps must be a number in [0, 1), 'auto', or one share per class, got '0.2'"),
+        Case("eps=[0.1, 0.2], three classes", fit(eps=[0.1, 0.2]), "ValueError",
+             "eps has 2 shares, but there are 3 classes. Give one for each of [0, 1, 2], in this order"),
+        Case("eps={0: 0.1, 1: 0.2}, three classes", fit(eps={0: 0.1, 1: 0.2}), "ValueError", "has no share for 2"),
+        Case('eps={"cat": 0.1}', fit(eps={"cat": 0.1}), "ValueError", "names 'cat', which is no label"),
+        Case("eps=[0.1, 20, 0.2]", fit(eps=[0.1, 20, 0.2]), "ValueError", "for 20 % wrong labels write eps=0.2"),
         Case("M=0", fit(M=0), "ValueError", "M must be a whole number of at least 1, or inf, got 0"),
         Case("M=2.5", fit(M=2.5), "ValueError", "M must be a whole number of at least 1, or inf, got 2.5"),
         Case('M="5"', fit(M="5"), "TypeError", "M must be a whole number or inf, got '5'"),
@@ -98,13 +104,17 @@ CASES = {
         Case('M=inf, method="lsec"', fit(M=np.inf, method="lsec"), "ValueError", "M=inf does not fit LSEC"),
         Case("M=-inf", fit(M=-np.inf), "ValueError", "M must be a whole number of at least 1, or inf, got -inf"),
         Case("T_w=-1", fit(T_w=-1), "ValueError", "T_w must be at least 0, got -1"),
-        Case("T_w=1.5", fit(T_w=1.5), "TypeError", "T_w must be a whole number of epochs, got 1.5"),
+        Case("T_w=1.5", fit(T_w=1.5), "TypeError", "T_w must be a whole number of epochs or 'auto', got 1.5"),
         Case("T_k=0", fit(method="co-teaching", T_k=0), "ValueError", "T_k must be at least 1, got 0"),
         Case("W=1", fit(method="d2l", W=1), "ValueError", "W must be at least 2, got 1"),
         Case("percentile=101", fit(method="forward", percentile=101), "ValueError",
              "percentile must lie in [0, 100], got 101"),
         Case("corruption_matrix of another size", fit(method="forward", corruption_matrix=np.eye(2)), "ValueError",
              "corruption_matrix is for 2 classes, but y has 3"),
+        Case('corruption_matrix="none"', fit(method="forward", corruption_matrix="none"), "ValueError",
+             "corruption_matrix must be an array, 'auto' or None, got 'none'"),
+        Case('corruption_matrix="auto", one epoch', fit(method="forward", corruption_matrix="auto"), "ValueError",
+             "1 epochs on 30 samples are too few for that. Raise max_epochs, or pass the matrix."),
         Case("lid_layer that does not exist", fit(method="d2l", lid_layer="top"), "ValueError",
              "lid_layer='top' is not a layer of the module"),
         Case("max_epochs=-1", fit(max_epochs=-1), "ValueError", "max_epochs must be at least 0, got -1"),
@@ -344,6 +354,8 @@ Some problems show only while training. Each of these gives one warning in a tra
 - No sample was selected in an epoch.
 - No sample of some classes was selected in an epoch. The warning names them; if others follow, a second one at the end
   of the training names those of the last epoch.
+- The warm-up has ended, but nearly all wrong labels have been memorized, or `eps` is too large.
+- A callback has stopped the training within the warm-up, or has put back a network from it.
 - The passes of `lsec` all have the same outputs, because nothing in the network is random.
 
 An error in a `Dataset` of your own stays as it is. A note in it names the sample.
@@ -351,6 +363,8 @@ An error in a `Dataset` of your own stays as it is. A note in it names the sampl
 ## Warnings before training
 
 - The training is too short for the method: `T_w` or `W` is not smaller than `max_epochs`, or `T_k` is larger.
+- `eps="auto"` cannot be settled, because there are too few epochs, or the estimate cannot be trusted. The warning says
+  what is used.
 - You set a parameter that the method does not use.
 """
 

@@ -105,7 +105,7 @@ def shares_of_labels(eps, classes: np.ndarray) -> np.ndarray:
 def _check_eps(eps):
     if isinstance(eps, str):
         if eps != AUTO:
-            raise ValueError(f"eps must be a number in [0, 1), 'auto', or one share per class, got {eps!r}.")
+            raise TypeError(f"eps must be a number in [0, 1), 'auto', or one share per class, got {eps!r}.")
     elif isinstance(eps, Mapping | Sequence | np.ndarray):
         for share in eps.values() if isinstance(eps, Mapping) else eps:
             check_eps(share)
@@ -128,7 +128,8 @@ def _check_voters(M):
 
 def _check_epochs(value, *, name, at_least, meaning):
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a whole number of epochs, got {value!r}.")
+        or_auto = " or 'auto'" if name == "T_w" else ""
+        raise TypeError(f"{name} must be a whole number of epochs{or_auto}, got {value!r}.")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}. {meaning}")
 
