@@ -7,7 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_lec._selection import SampleRecord, small_loss_count, small_loss_mask, temporal_consensus
+from sklearn_lec._selection import (
+    SampleRecord,
+    small_loss_count,
+    small_loss_mask,
+    small_loss_mask_of_labels,
+    temporal_consensus,
+)
 from sklearn_lec.methods import LTEC
 
 
@@ -160,3 +166,16 @@ def test_losses_of_low_precision_are_ranked():
     losses = torch.tensor([0.5, 0.25, 2.0, 1.0], dtype=torch.bfloat16)
 
     assert small_loss_mask(losses, eps=0.5).tolist() == [True, True, False, False]
+
+
+@given(st.lists(st.tuples(st.floats(0, 9), st.integers(0, 2)), min_size=1, max_size=30))
+def test_losses_are_compared_among_the_samples_given_the_same_label(samples):
+    losses = torch.tensor([[loss for loss, _ in samples]])
+    labels = torch.tensor([label for _, label in samples])
+    shares = torch.tensor([0.0, 0.25, 0.9], dtype=torch.float64)
+
+    mask = small_loss_mask_of_labels(losses, labels, shares=shares)
+
+    for label, share in enumerate(shares.tolist()):
+        expected = small_loss_mask(losses[:, labels == label], eps=share)
+        assert mask[:, labels == label].tolist() == expected.tolist()

@@ -44,7 +44,7 @@ def test_the_vote_has_no_pass_of_its_own_where_batches_cannot_be_cut(table, quic
     decided = []
     look = OnBatch(lambda net, batch: decided.append(net._run.separate_vote))
 
-    LECClassifier(TinyConv, callbacks=[look], **settings | {"eps": 0.6}, **quick).fit(*table)
+    LECClassifier(TinyConv, callbacks=[look], **quick | settings | {"eps": 0.6}).fit(*table)
 
     assert set(decided) == {False}
 
