@@ -7,7 +7,6 @@ the file given by ``--out``; a second run does only what is missing. The page is
 """
 
 import argparse
-import json
 import time
 import warnings
 from pathlib import Path
@@ -20,12 +19,14 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
+from benchmarks.files import write_whole
+from benchmarks.lines import LinesFile
+from benchmarks.no_knobs_page import CLEANLAB, METHODS, page_of
 from benchmarks.noise_problems import DATA, NOISES
 from sklearn_lec import LECClassifier
 
-METHODS = ["ltec", "ltec-full"]
+OUT = Path("benchmarks/results/no_knobs.jsonl")
 WARMUPS = [2, 5, 10, 20]
-CLEANLAB = "CleanLearning"
 EPOCHS = {"MNIST": 30}
 """Where the 200 epochs of the default would take hours: for all alike."""
 N_WORDS = 3000
@@ -93,23 +94,38 @@ def measure(data: str, noise: str, seed: int, data_home) -> dict:
     return record
 
 
+def check_record(record) -> None:
+    """Raise a ValueError for what `measure` has not returned."""
+    if not isinstance(record, dict) or not {"data", "noise", "seed", "true_eps", "scores", "seconds"} <= record.keys():
+        raise ValueError("it must be an object with the data, the noise, the seed, the share, scores and seconds")
+
+
+def run(out: Path, *, seeds: int, data_home=None, jobs: int = 1, problems=PROBLEMS) -> str:
+    """Do what is missing in a file of records, write the page beside it, and return it."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file = LinesFile(out, beginning=b'{"data": "', check=check_record)
+    done = {(r["data"], r["noise"], r["seed"]) for r in file.records}
+    wanted = [(*problem, seed) for seed in range(seeds) for problem in problems]
+    missing = [cell for cell in wanted if cell not in done]
+    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    for number, record in enumerate(parallel(joblib.delayed(measure)(*cell, data_home) for cell in missing), 1):
+        file.append(record)
+        print(f"{number}/{len(missing)} {record['data']}, {record['noise']}, seed {record['seed']}", flush=True)
+    page = page_of([r for r in file.records if (r["data"], r["noise"], r["seed"]) in wanted])
+    write_whole(out.with_suffix(".md"), page.encode())
+    return page
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--data-home", default=None)
-    parser.add_argument("--only", nargs="+", choices=SOURCES, default=list(SOURCES))
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/no_knobs.jsonl"))
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side, one core each; default: 1")
+    parser.add_argument("--data-home", help="where MNIST is; default: scikit-learn's folder")
+    parser.add_argument("--only", nargs="+", choices=SOURCES, default=list(SOURCES), help="data sets; default: all")
+    parser.add_argument("--out", type=Path, default=OUT, help=f"the file of finished runs; default: {OUT}")
     options = parser.parse_args()
-    records = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    done = {(r["data"], r["noise"], r["seed"]) for r in records}
-    wanted = [(*problem, seed) for seed in range(options.seeds) for problem in PROBLEMS if problem[0] in options.only]
-    missing = [cell for cell in wanted if cell not in done]
-    parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-    with options.out.open("a") as file:
-        for record in parallel(joblib.delayed(measure)(*cell, options.data_home) for cell in missing):
-            print(json.dumps(record), file=file, flush=True)
-            print(record["data"], record["noise"], record["seed"], record["scores"], flush=True)
+    problems = [problem for problem in PROBLEMS if problem[0] in options.only]
+    print(run(options.out, seeds=options.seeds, data_home=options.data_home, jobs=options.jobs, problems=problems))
 
 
 if __name__ == "__main__":

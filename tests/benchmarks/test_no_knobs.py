@@ -1,0 +1,84 @@
+"""The benchmark of the defaults: what is run again, and what the page says."""
+
+import json
+
+import pytest
+
+from benchmarks import no_knobs
+from benchmarks.lines import DamagedRecordError
+from benchmarks.no_knobs_page import page_of
+
+
+def record(noise, seed, scores, *, true_eps=0.4):
+    seconds = dict.fromkeys(scores, 1.0) | {"CleanLearning": 4.0}
+    of_auto = {f"{what} {method}": 1 for what in ("eps", "T_w") for method in ("ltec", "ltec-full")}
+    problem = {"data": "wine", "noise": noise, "seed": seed, "true_eps": true_eps}
+    return problem | {"scores": scores, "seconds": seconds} | of_auto
+
+
+def scores(auto, auto_full, *, standard=0.5, cleanlab=0.6, **known):
+    others = {"standard": standard, "CleanLearning": cleanlab}
+    known = {f"{name.replace('_full', '-full')}, T_w=5": score for name, score in known.items()}
+    return {"ltec": auto, "ltec-full": auto_full} | others | known
+
+
+def test_losses_are_those_against_the_best_mean_over_the_seeds():
+    one = scores(0.90, 0.80, ltec=0.91, ltec_full=0.85) | {"ltec, T_w=2": 0.95}
+    two = scores(0.92, 0.80, ltec=0.95, ltec_full=0.85) | {"ltec, T_w=2": 0.90}
+
+    page = page_of([record("sym-40", 0, one), record("sym-40", 1, two)])
+
+    assert "| mean loss against the best known | ≤ 0.7 | 2.00 | 5.00 |" in page
+    assert "| largest loss | ≤ 2.5 | 2.00 (wine, sym-40) | 5.00 (wine, sym-40) |" in page
+    assert "| noisy problems ahead of CleanLearning | ≥ 80 % | 100% | 100% |" in page
+    assert "| time to that of CleanLearning, median | ≤ 0.33 | 0.25 | 0.25 |" in page
+    assert "| wine | sym-40 | 91.0 | 93.0 | 80.0 | 85.0 | 50.0 | 60.0 |" in page
+
+
+def test_clean_labels_are_held_against_ordinary_training():
+    page = page_of([record("clean", 0, scores(0.97, 0.99, standard=0.98), true_eps=0.0)])
+
+    assert "| clean labels, below ordinary training by at most | ≤ 0.5 | 1.00 | -1.00 |" in page
+
+
+def test_a_second_run_does_only_what_is_missing(tmp_path, monkeypatch):
+    measured = []
+
+    def measure(data, noise, seed, data_home):
+        measured.append((data, noise, seed))
+        return record(noise, seed, scores(0.9, 0.9, ltec=0.9, ltec_full=0.9))
+
+    monkeypatch.setattr(no_knobs, "measure", measure)
+    out = tmp_path / "no_knobs.jsonl"
+    for seeds in (1, 2):
+        no_knobs.run(out, seeds=seeds, problems=[("wine", "sym-40")])
+
+    assert measured == [("wine", "sym-40", 0), ("wine", "sym-40", 1)]
+    assert "seeds 0, 1" in out.with_suffix(".md").read_text()
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    out = tmp_path / "no_knobs.jsonl"
+    out.write_text(json.dumps({"data": "wine"}) + "\n")
+
+    with pytest.raises(DamagedRecordError, match="line 1"):
+        no_knobs.run(out, seeds=1, problems=[])
+
+
+@pytest.mark.slow
+def test_everything_is_trained_on_a_problem(monkeypatch):
+    monkeypatch.setattr(no_knobs, "EPOCHS", {"wine": 4})
+
+    found = no_knobs.measure("wine", "sym-40", 0, None)
+
+    no_knobs.check_record(found)
+    assert found["scores"].keys() == found["seconds"].keys()
+    assert len(found["scores"]) == 12
+    assert 0.3 < found["true_eps"] < 0.5
+
+
+def test_text_has_more_columns_than_samples():
+    X, y = no_knobs.text(seed=0)
+
+    assert X.shape == (800, 3000)
+    assert sorted(set(y)) == [0, 1, 2, 3]
