@@ -335,7 +335,8 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         ----------
         X, y : as for ``fit``
         cv : int, splitter, iterable or None, default=None
-            The folds. None takes five, three or two. They take a quarter of `max_epochs` in all, whatever their number.
+            The folds. None takes five, three or two. Unless `cv` is a splitter, they take a quarter of `max_epochs` in
+            all, whatever their number.
 
         Returns
         -------

@@ -90,7 +90,7 @@ def warn_of_unused_parameters(net) -> None:
     for name, default in method_defaults(type(net)).items():
         value = getattr(net, name)
         # An array is never a default, and cannot be compared to one.
-        is_set = value is not default and (default is None or isinstance(value, np.ndarray) or value != default)
+        is_set = value is not default and (default is None or np.ndim(value) > 0 or value != default)
         if is_set and name not in taken and (name != "eps" or name in own):
             why = "sets its own" if name in own else "does not use it"
             warnings.warn(

@@ -13,7 +13,7 @@ from sklearn_lec._training.build import batch_size_of
 from sklearn_lec._training.copies import held_out_probabilities, plan_folds, stratified_folds, trained_copy
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.rng import random_numbers_put_back
-from sklearn_lec.estimation.noise_estimate import NoiseEstimate
+from sklearn_lec.estimation.noise_estimate import NoEstimateError, NoiseEstimate
 
 __all__ = ["NetContext"]
 
@@ -104,13 +104,13 @@ class NetContext:
         return probabilities
 
     def noise_estimate(self):
-        """Return an estimate from networks that are trained on part of the samples; None if there are too few."""
+        """Return an estimate from networks that are trained on part of the samples."""
         method, classes = self.run.method, self.run.label_codes.classes
         if method.noise_estimate is None:
             # So that the training that follows is the one that a user would get who knew the estimate.
             with random_numbers_put_back():
                 estimate = self._estimate_noise()
-            method.noise_estimate = estimate and estimate.state()
+            method.noise_estimate = estimate.state()
             return estimate
         return NoiseEstimate.from_state(method.noise_estimate, classes=classes)
 
@@ -122,9 +122,15 @@ class NetContext:
         net, run = self.net, self.run
         labels, numbers, classes = self.labels.numpy(), self.samples.numpy(), run.label_codes.classes
         batch_size = batch_size_of(net, len(numbers))
-        plan = plan_folds(len(numbers), max_epochs=net.max_epochs, batch_size=batch_size)
-        if plan is None or np.bincount(labels[numbers]).max() < plan.n_folds:
-            return None
+        largest = np.bincount(labels[numbers]).max()
+        plan = plan_folds(len(numbers), max_epochs=net.max_epochs, batch_size=batch_size, largest_class=largest)
+        if plan is None:
+            raise NoEstimateError(
+                f"max_epochs={net.max_epochs} leaves no epoch to train networks on part of the samples first, which "
+                "may take a quarter of them. Raise max_epochs to 4 at least."
+            )
+        if largest < plan.n_folds:
+            raise NoEstimateError("each class has one sample only. Use more samples.")
         probabilities = held_out_probabilities(
             net,
             run.X,
@@ -138,8 +144,6 @@ class NetContext:
             fit_params=run.fit_params,
         )
         self._forget_huge_samples(probabilities)
-        if not np.isfinite(probabilities).all(axis=1).any():
-            return None
         return NoiseEstimate.from_predictions(labels, probabilities, classes=classes)
 
     def _folder_of_first_training(self):

@@ -17,12 +17,14 @@ from torch.utils.data import Subset
 from sklearn_lec._training.build import batch_size_of, method_defaults
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
+from sklearn_lec.methods.contract import softmax
 
 __all__ = [
     "FoldPlan",
     "held_out_probabilities",
     "out_of_fold_predictions",
     "plan_folds",
+    "planned_folds",
     "stratified_folds",
     "trained_copy",
 ]
@@ -50,7 +52,9 @@ class FoldPlan:
     batch_size: int
 
 
-def plan_folds(n_samples: int, *, max_epochs: int, batch_size: int, n_folds: int | None = None) -> FoldPlan | None:
+def plan_folds(
+    n_samples: int, *, max_epochs: int, batch_size: int, n_folds: int | None = None, largest_class: int = 5
+) -> FoldPlan | None:
     """Return how to train in folds at no more than a quarter of the epochs of a whole training.
 
     An epoch of K folds costs K - 1 epochs of the whole training set. Batches of small data are smaller than those of
@@ -63,6 +67,8 @@ def plan_folds(n_samples: int, *, max_epochs: int, batch_size: int, n_folds: int
         Those of the training.
     n_folds : int or None, default=None
         None chooses: five for few samples, as long as there are epochs enough, and else three or two.
+    largest_class : int, default=5
+        How many samples the largest class has: there can be no more folds.
 
     Returns
     -------
@@ -81,7 +87,7 @@ def plan_folds(n_samples: int, *, max_epochs: int, batch_size: int, n_folds: int
     affordable = math.floor(LARGEST_COST * max_epochs)
     if n_folds is None:
         candidates = (5, 3, 2) if n_samples < FEW_SAMPLES else (2,)
-        n_folds = next((k for k in candidates if affordable // (k - 1) >= 8), 2)
+        n_folds = next((k for k in candidates if affordable // (k - 1) >= 8 and k <= largest_class), 2)
     n_training = n_samples - n_samples // n_folds
     n_epochs = min(affordable // (n_folds - 1), max(10, math.ceil(ENOUGH_UPDATES * batch_size / n_training)))
     if n_epochs < 1:
@@ -110,21 +116,38 @@ def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None
     -------
     other : LECClassifier
     """
-    of_user = net.callbacks
+    of_user, package = net.callbacks, _class_of_package(net)
     if isinstance(of_user, list):
-        of_user = [_copy(item) for item in of_user if is_callback(item, UPDATE_CALLBACKS)]
+        of_user = [_copy(item) for item in of_user if is_callback(item, UPDATE_CALLBACKS) and _runs_alone(item)]
     if callbacks:
         of_user = [*(of_user if isinstance(of_user, list) else []), *callbacks]
     parameters = net.get_params(deep=False) | method_defaults(type(net))
+    switched_off = tuple(f"{name}__" for name, value in changes.items() if name.startswith("callbacks__") and not value)
+    parameters = {name: value for name, value in parameters.items() if not name.startswith(switched_off)}
     parameters |= {"random_state": None, "predict_nonlinearity": "auto", "warm_start": False}
     parameters |= {"callbacks": of_user, "module": copy.deepcopy(net.module), "checkpoint_dir": None}
-    other = type(net)(**parameters | changes)
+    try:
+        other = type(net)(**parameters | changes)
+    except TypeError as error:
+        raise TypeError(
+            f"a copy of the {type(net).__name__} has to be trained first, but it cannot be made: {error}. Let its "
+            "__init__ take all parameters of LECClassifier as **kwargs; with a number for eps no copy is needed."
+        ) from error
+    if "_metadata_request" in vars(net):
+        other._metadata_request = copy.deepcopy(net._metadata_request)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
-        other.fit(X, y, sample_weight=sample_weight, **(fit_params or {}))
+        # A fit of the user's own has been called already: what it does to X must not be done twice.
+        package.fit(other, X, y, **weights, **(fit_params or {}))
     if len(other.history) < other.max_epochs:
         raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
     return other
+
+
+def _class_of_package(net) -> type:
+    """Return the class of the package that a net is of, which may be the parent of a class of the user's own."""
+    return next(kind for kind in type(net).__mro__ if kind.__module__.startswith("sklearn_lec."))
 
 
 def stratified_folds(labels: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -192,7 +215,7 @@ def held_out_probabilities(
             checkpoint_dir=checkpoint_dir(),
             verbose=0,
             callbacks__linear_decay=None,
-            callbacks__valid_acc=None,
+            predict_nonlinearity=net.predict_nonlinearity,
             **{name: _plain(name, plan) for name in loaders},
             **fit_arguments,
         )
@@ -206,7 +229,7 @@ def out_of_fold_predictions(net, X, y, cv) -> tuple[np.ndarray, np.ndarray, np.n
         X, y, classes = net._validate_fit_data(X, y, from_scratch=True)
         labels = LabelCodes(classes)(y).numpy()
         if cv is None or isinstance(cv, Integral):
-            plan = _plan(net, len(labels), n_folds=cv)
+            plan = _plan(net, len(labels), n_folds=cv, largest_class=np.bincount(labels).max())
             folds = stratified_folds(labels, plan.n_folds)
         else:
             folds = list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels))
@@ -215,9 +238,21 @@ def out_of_fold_predictions(net, X, y, cv) -> tuple[np.ndarray, np.ndarray, np.n
     return probabilities, y, classes
 
 
-def _plan(net, n_samples: int, *, n_folds: int | None) -> FoldPlan:
+def planned_folds(net, y) -> int:
+    """Return how many folds `out_of_fold_predictions` takes for labels y."""
+    return _plan(net, len(y), n_folds=None, largest_class=int(np.unique(y, return_counts=True)[1].max())).n_folds
+
+
+def _plan(net, n_samples: int, *, n_folds: int | None, largest_class: int = 5) -> FoldPlan:
     """Return the plan of the folds, or raise an error if there are too few epochs for one."""
-    plan = plan_folds(n_samples, max_epochs=net.max_epochs, batch_size=batch_size_of(net, n_samples), n_folds=n_folds)
+    if n_folds is not None and n_folds < 2:
+        raise ValueError(
+            f"cv must be at least 2, got {n_folds}: a sample is predicted by networks that have not seen it."
+        )
+    batch_size = batch_size_of(net, n_samples)
+    plan = plan_folds(
+        n_samples, max_epochs=net.max_epochs, batch_size=batch_size, n_folds=n_folds, largest_class=largest_class
+    )
     if plan is None:
         raise ValueError(
             f"max_epochs={net.max_epochs} leaves no epoch for each of the folds, which may take a quarter of them in "
@@ -262,9 +297,8 @@ class HeldOutMean(Callback):
         self.labels = labels
 
     def on_train_begin(self, net, **kwargs):
-        """Begin anew, unless the training goes on from a checkpoint."""
-        if len(net.history) == 0:
-            self.sum_, self.best_, self.best_epoch_, self.most_ = None, None, 0, -1.0
+        """Begin anew; a training that goes on from a checkpoint gets its attributes back after that."""
+        self.sum_, self.best_, self.best_epoch_, self.most_ = None, None, 0, -1.0
 
     def on_epoch_begin(self, net, **kwargs):
         """Begin with the predictions of an epoch."""
@@ -273,8 +307,10 @@ class HeldOutMean(Callback):
     def on_batch_end(self, net, batch=None, training=False, y_pred=None, **kwargs):
         """Take the predictions for a batch that is held out."""
         if not training:
-            probabilities = net._get_predict_nonlinearity()(y_pred.detach()).cpu().numpy()
-            self.batches_.append((batch.samples.cpu().numpy(), probabilities))
+            probabilities = net._get_predict_nonlinearity()(y_pred.detach())
+            if not _are_probabilities(probabilities):  # skorch knows no nonlinearity for a criterion of the user's own
+                probabilities = softmax(y_pred.detach())
+            self.batches_.append((batch.samples.cpu().numpy(), probabilities.cpu().numpy()))
 
     def on_epoch_end(self, net, **kwargs):
         """Add the epoch to the mean."""
@@ -290,11 +326,23 @@ class HeldOutMean(Callback):
             self.best_ = self.sum_ / (1 - SMOOTHING**self.best_epoch_)
 
 
+def _are_probabilities(outputs: torch.Tensor) -> bool:
+    """Return whether rows are not negative and sum to 1, as far as they are finite."""
+    finite = outputs[outputs.isfinite().all(dim=1)].float()
+    return bool((finite >= 0).all() and ((finite.sum(dim=1) - 1).abs() < 1e-2).all())
+
+
 def _plain(name: str, plan: FoldPlan):
     """Return the value of an argument of a loader that goes through part of the samples in the ordinary way."""
     of_training = name.startswith("iterator_train")
     plain = {"shuffle": of_training, "batch_size": plan.batch_size, "drop_last": False}
     return plain.get(name.rpartition("__")[2])
+
+
+def _runs_alone(item) -> bool:
+    """Return whether an entry of `callbacks` needs no score that another callback of the user's records."""
+    monitor = getattr(item[1] if isinstance(item, (tuple, list)) else item, "monitor", None)
+    return not isinstance(monitor, str) or monitor in ("train_loss", "valid_loss", "valid_acc")
 
 
 def _copy(item):

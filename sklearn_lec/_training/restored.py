@@ -3,6 +3,7 @@
 from skorch.callbacks import Checkpoint, EarlyStopping
 
 from sklearn_lec._training.warn import warn_caller
+from sklearn_lec._validation import is_number
 from sklearn_lec.methods import Method
 
 __all__ = ["warn_of_early_end"]
@@ -25,7 +26,8 @@ def warn_of_early_end(net, method: Method, *, last_epoch: int) -> None:
         The epoch with which the training was to end.
     """
     warmup = getattr(method, "T_w", None)
-    if not method.selects_samples or warmup is None or last_epoch <= warmup or not getattr(method, "eps", 0):
+    has_begun = method.epoch > 0 and is_number(warmup)
+    if not (has_begun and method.selects_samples and getattr(method, "eps", 0) and last_epoch > warmup):
         return
     if method.epoch <= warmup and method.epoch < last_epoch:
         warn_caller(

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from sklearn_lec._training.warn import warn_caller
+from sklearn_lec.estimation.noise_estimate import NoEstimateError
 from sklearn_lec.methods import Method, MethodContext
 from sklearn_lec.methods.parameters import AUTO, is_open, shares_of_labels
 
@@ -28,13 +29,27 @@ def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> N
     if not is_open(eps):
         return
     if isinstance(eps, str):
-        estimate = context.noise_estimate()
-        eps = 0.0 if estimate is None or estimate.eps < NEGLIGIBLE else min(estimate.eps, LARGEST)
-        _warn_of_doubts(estimate, eps, context)
+        try:
+            estimate = context.noise_estimate()
+        except NoEstimateError as reason:
+            method.eps = 0.0  # for this call; the next one may have more epochs
+            warn_caller(
+                f"eps={AUTO!r} cannot be settled: {reason} In this call eps_=0 is used, so that no sample is left out. "
+                "Or give eps."
+            )
+            return
+        eps = 0.0 if estimate.eps < NEGLIGIBLE else min(estimate.eps, LARGEST)
+        if not estimate.is_trustworthy:
+            low, high = estimate.interval
+            warn_caller(
+                f"eps={AUTO!r} is estimated as {estimate.eps:.2f} (90 % interval {low:.2f} to {high:.2f}), which "
+                f"cannot be trusted: {' '.join(estimate.doubts)} eps_={eps:.2f} is used all the same; set eps if you "
+                "know better."
+            )
     else:
         shares = shares_of_labels(eps, classes)
         eps = float(shares[context.labels[context.samples].numpy()].mean())
-        method.eps_of_labels = torch.as_tensor(shares)
+        method.eps_of_labels = torch.tensor(shares)
     method.settle(eps=eps)
 
 
@@ -43,19 +58,3 @@ def check_shares(method: Method, classes: np.ndarray) -> None:
     eps = method.get_params(deep=False).get("eps")
     if is_open(eps) and not isinstance(eps, str):
         shares_of_labels(eps, classes)
-
-
-def _warn_of_doubts(estimate, eps: float, context: MethodContext) -> None:
-    """Warn if the share of wrong labels cannot be estimated, or if the estimate cannot be trusted."""
-    if estimate is None:
-        warn_caller(
-            f"eps={AUTO!r} cannot be settled: {context.last_epoch} epochs on {len(context.samples)} samples are too "
-            "few to train networks on part of the samples first. eps_=0 is used, so that no sample is left out. Give "
-            "eps, or raise max_epochs."
-        )
-    elif not estimate.is_trustworthy:
-        low, high = estimate.interval
-        warn_caller(
-            f"eps={AUTO!r} is estimated as {estimate.eps:.2f} (90 % interval {low:.2f} to {high:.2f}), which cannot be "
-            f"trusted: {' '.join(estimate.doubts)} eps_={eps:.2f} is used all the same; set eps if you know better."
-        )

@@ -71,12 +71,11 @@ class WarmupWatch:
         self._labels, self._hits = [], []
         seen = labels.bincount(minlength=self.n_classes)
         shares = labels[hits].bincount(minlength=self.n_classes) / seen.clamp(min=1)
-        agreement = float(shares[seen > 0].mean())
+        agreement, eps = float(shares[seen > 0].mean()), getattr(method, "eps", 0)
         if is_left_open:
             record("agreement", agreement)
-            if method.epoch < method.T_w and is_memorizing(agreement, eps=method.eps):
+            if method.epoch < method.T_w and is_memorizing(agreement, eps=eps):
                 method.settle(T_w=method.epoch)
         is_over = method.epoch == method.T_w
-        eps = getattr(method, "eps", 0)
         if is_over and eps >= NOTICEABLE and memorized_share(agreement, eps=eps) >= NEARLY_ALL:
             warn(agreement)

@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
+from sklearn_lec._training.copies import planned_folds
 from sklearn_lec._validation import check_classes, check_labels
 from sklearn_lec.estimation.noise_estimate import NoiseEstimate
 
@@ -87,14 +88,20 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
 
 def _out_of_fold_predictions(estimator, X, y, cv, random_state) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return predictions for held-out samples, the labels, and the classes that the columns stand for."""
+    if isinstance(estimator, Pipeline) and len(estimator) == 1:
+        estimator = estimator[-1]
     if hasattr(estimator, "out_of_fold_predictions"):  # it knows a shorter way than to be fitted in full
         if random_state is not None and estimator.random_state is None:
             estimator.set_params(random_state=random_state)
         return estimator.out_of_fold_predictions(X, y, cv=cv)
+    if y is None:
+        raise ValueError("y is required; only a LECClassifier can take the labels from a Dataset.")
     y = check_labels(y)
     classes = check_classes(y, known=None)
     pred_probs = np.full((len(y), len(classes)), np.nan)
     in_pipeline = isinstance(estimator, Pipeline) and hasattr(estimator[-1], "out_of_fold_predictions")
+    if in_pipeline and cv is None:
+        cv = planned_folds(estimator[-1], y)
     for training, held_out in _folds(X, y, cv, random_state):
         if in_pipeline:
             part = _predict_in_pipeline(clone(estimator), X, y, training, held_out, random_state)

@@ -7,7 +7,7 @@ import torch
 
 from sklearn_lec.estimation.plateau import agreement_curve, fit_plateau, noise_model
 
-__all__ = ["NoiseEstimate"]
+__all__ = ["NoEstimateError", "NoiseEstimate"]
 
 Z_90 = 1.645
 """Half the width of a 90 % interval, in standard deviations."""
@@ -20,6 +20,10 @@ LEAST_SKILL = 0.15
 """Agreement beyond chance below which predictions say nothing about labels."""
 WIDEST = 0.12
 """Half the width of an interval from which on an estimate says too little."""
+
+
+class NoEstimateError(ValueError):
+    """There is nothing from which the share of wrong labels could be estimated; the message says why."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,12 +100,12 @@ class NoiseEstimate:
         """
         known = np.isfinite(pred_probs).all(axis=1)
         if not known.any():
-            raise ValueError("no sample has predictions that are finite, so that nothing can be said about its label.")
+            raise NoEstimateError("no sample has predictions that are finite. Lower lr, or scale X.")
         given, probabilities = labels[known], pred_probs[known]
         plateau = fit_plateau(given, probabilities)
         model = noise_model(given, probabilities, plateau)
         disagreement = float((given != plateau.predicted).mean())
-        half = Z_90 * np.hypot(model.standard_error, MODEL_ERROR * max(disagreement - model.eps, 0))
+        half = float(Z_90 * np.hypot(model.standard_error, MODEL_ERROR * max(disagreement - model.eps, 0)))
         wrong_probability = np.full(len(labels), np.nan)
         wrong_probability[known] = model.wrong_probability
         return cls(

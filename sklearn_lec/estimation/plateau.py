@@ -14,7 +14,8 @@ from scipy.special import expit, log_expit
 __all__ = ["NoiseModel", "Plateau", "agreement_curve", "fit_plateau", "noise_model"]
 
 N_GROUPS = 40
-"""Groups of like confidence, for each predicted class, into which samples are put before the fit."""
+"""Groups of like confidence, for each predicted class, into which samples are put before the fit; fewer for many
+classes."""
 LARGEST_CONFIDENCE = 3.0
 """Beyond this distance from the median, in units of the range of the middle 80 %, confidence is not told apart."""
 FEWEST_OF_CLASS = 10
@@ -123,7 +124,7 @@ def fit_plateau(labels: np.ndarray, probabilities: np.ndarray) -> Plateau:
     """
     n_classes = probabilities.shape[1]
     predicted, confidence = _confidence(probabilities)
-    group = _groups_of_like_confidence(predicted, confidence)
+    group = _groups_of_like_confidence(predicted, confidence, max_groups=max(5, min(N_GROUPS, 4000 // n_classes)))
     size = np.bincount(group).astype(float)
     confidence_of_group = np.bincount(group, weights=confidence) / size
     class_of_group = np.empty(len(size), dtype=np.int64)
@@ -218,11 +219,11 @@ def _confidence(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return predicted, confidence.clip(-LARGEST_CONFIDENCE, LARGEST_CONFIDENCE)
 
 
-def _groups_of_like_confidence(predicted: np.ndarray, confidence: np.ndarray) -> np.ndarray:
-    """Return a group number for each sample: `N_GROUPS` of equal size for each predicted class, or one per sample."""
+def _groups_of_like_confidence(predicted: np.ndarray, confidence: np.ndarray, *, max_groups: int) -> np.ndarray:
+    """Return a group number for each sample: groups of equal size for each predicted class, or one per sample."""
     order = np.lexsort((confidence, predicted))
     count = np.bincount(predicted)
-    n_groups = np.minimum(count, N_GROUPS)
+    n_groups = np.minimum(count, max_groups)
     first_sample, first_group = np.cumsum(count) - count, np.cumsum(n_groups) - n_groups
     of_class = predicted[order]
     rank = np.arange(len(order)) - first_sample[of_class]

@@ -5,13 +5,14 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import joblib
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from sklearn_lec._selection import SampleRecord, small_loss_mask, small_loss_mask_of_labels, unanimous
 from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
-from sklearn_lec.methods.parameters import check_parameters, is_open, warn_of_too_few_epochs
+from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs
 
 __all__ = ["ConsensusMethod", "Method"]
 
@@ -40,6 +41,8 @@ class Method(BaseEstimator):
     settled : dict
         Parameters that are left to the training, such as ``eps="auto"``, with the numbers found for them. A method
         reads them as the parameters that they are: from `before_training` on, `eps` is a number.
+    settled_from : dict
+        Digests of what these parameters were, so that others than these are settled anew.
     eps_of_labels : float64 Tensor of shape (n_classes,) or None
         The share of wrong labels among the samples given each label, if they are to be compared label by label.
     noise_estimate : dict or None
@@ -78,6 +81,7 @@ class Method(BaseEstimator):
     record: SampleRecord | None = None
     data_identity: str | None = None
     settled: Mapping[str, float] = MappingProxyType({})
+    settled_from: Mapping[str, str] = MappingProxyType({})
     eps_of_labels: Tensor | None = None
     noise_estimate: dict | None = None
 
@@ -228,12 +232,15 @@ class Method(BaseEstimator):
     ) -> None:
         """Forget all samples: the training that follows is on `n_samples` samples that have not been seen before."""
         self.data_identity = identity
+        self.noise_estimate = None
         self.record = SampleRecord(
             n_samples, training_samples=training_samples, memory=self.sample_memory(n_classes), device=device
         )
 
     def settle(self, **values: float) -> None:
         """Give parameters that are left to the training the values that were found for them."""
+        origins = {name: joblib.hash(getattr(self, name)) for name in values if name not in self.settled}
+        self.settled_from = {**self.settled_from, **origins}
         self.settled = {**self.settled, **values}
         vars(self).update(values)
 
@@ -267,10 +274,12 @@ class Method(BaseEstimator):
         for name in vars(self).keys() - self.get_params(deep=False).keys():
             delattr(self, name)
         vars(self).update(state)
-        # A parameter may have been set to a number since.
-        settled = {name: value for name, value in vars(self).pop("settled", {}).items() if is_open(getattr(self, name))}
-        if settled:
-            self.settle(**settled)
+        settled, origins = vars(self).pop("settled", {}), vars(self).pop("settled_from", {})
+        for name, value in settled.items():
+            if joblib.hash(getattr(self, name)) == origins[name]:
+                self.settle(**{name: value})
+            elif name == "eps":  # it has been set to something else since
+                self.eps_of_labels = None
 
 
 class ConsensusMethod(Method):
@@ -278,9 +287,9 @@ class ConsensusMethod(Method):
 
     Parameters
     ----------
-    eps : float in [0, 1) or None, default=None
+    eps : "auto", float in [0, 1), dict, array-like or None, default=None
     M : int, inf or None, default=None
-    T_w : int or None, default=None
+    T_w : "auto", int or None, default=None
         All as for `LECClassifier`, from which None takes the value.
     """
 

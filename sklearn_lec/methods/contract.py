@@ -182,9 +182,10 @@ class MethodContext(Protocol):
         """
 
     def noise_estimate(self):
-        """Return a `NoiseEstimate` from networks that are trained on part of the samples; None if there are too few.
+        """Return a `NoiseEstimate` from networks that are trained on part of the samples.
 
-        It is made once, and costs a quarter of the epochs of the training at most.
+        It is made once for the same samples, and costs a quarter of the epochs of the training at most. Raises a
+        `NoEstimateError` that says why if there can be none.
         """
 
     def record(self, name: str, value: float) -> None:

@@ -79,7 +79,7 @@ class Forward(Method):
         if source is None:
             matrix = check_corruption_matrix(self.corruption_matrix, n_classes=context.n_classes)
         elif source == AUTO:
-            matrix = self._matrix_of_noise_estimate(context)
+            matrix = context.noise_estimate().corruption_matrix
         else:
             matrix = estimate_corruption_matrix(context.predictions_of("standard"), percentile=self.percentile)
         self.matrix = torch.as_tensor(matrix, dtype=torch.float32, device=context.device)
@@ -90,17 +90,6 @@ class Forward(Method):
         super().check()
         if isinstance(self.corruption_matrix, str) and self.corruption_matrix != AUTO:
             raise ValueError(f"corruption_matrix must be an array, 'auto' or None, got {self.corruption_matrix!r}.")
-
-    @staticmethod
-    def _matrix_of_noise_estimate(context: MethodContext) -> np.ndarray:
-        estimate = context.noise_estimate()
-        if estimate is None:
-            raise ValueError(
-                f"corruption_matrix='auto' needs networks that are trained on part of the samples first, but "
-                f"{context.last_epoch} epochs on {len(context.samples)} samples are too few for that. Raise "
-                "max_epochs, or pass the matrix."
-            )
-        return estimate.corruption_matrix
 
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss of what the network's outputs become when labels are corrupted."""

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from numbers import Integral
 
@@ -106,8 +106,11 @@ def _check_eps(eps):
     if isinstance(eps, str):
         if eps != AUTO:
             raise TypeError(f"eps must be a number in [0, 1), 'auto', or one share per class, got {eps!r}.")
-    elif isinstance(eps, Mapping | Sequence | np.ndarray):
-        for share in eps.values() if isinstance(eps, Mapping) else eps:
+    elif isinstance(eps, Mapping):
+        for share in eps.values():
+            check_eps(share)
+    elif np.ndim(eps) == 1:
+        for share in np.asarray(eps).tolist():
             check_eps(share)
     else:
         check_eps(eps)

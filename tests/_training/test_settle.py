@@ -177,7 +177,7 @@ def test_samplers_of_the_whole_set_are_left_out_of_the_folds(blobs, auto):
 def test_too_few_epochs_for_an_estimate_are_told(blobs, auto):
     clf = LECClassifier(**auto | {"max_epochs": 3})
 
-    with pytest.warns(UserWarning, match="eps='auto' cannot be settled: 3 epochs on 300 samples are too few"):
+    with pytest.warns(UserWarning, match="eps='auto' cannot be settled: max_epochs=3 leaves no epoch"):
         clf.fit(*blobs)
 
     assert clf.eps_ == 0

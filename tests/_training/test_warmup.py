@@ -25,7 +25,6 @@ def settings():
 
 @pytest.mark.parametrize("method", ["self-training", "lnec", "lsec", "ltec", "ltec-full"])
 def test_the_warm_up_ends_when_half_of_the_wrong_labels_are_memorized(wide, settings, method):
-    settings |= {} if method == "self-training" else {"M": 2}
     settings = {k: v for k, v in settings.items() if k != "M" or method != "self-training"}
 
     clf = LECClassifier(method=method, **settings).fit(*wide)

@@ -168,9 +168,11 @@ def test_an_estimate_survives_its_state(blobs):
         ({"estimator": LinearSVC()}, TypeError, "must be a classifier with predict_proba"),
         ({"pred_probs": np.ones((6, 3)) / 3}, ValueError, "a column for each of the 2 classes, got shape \\(6, 3\\)"),
         ({"pred_probs": np.arange(12.0).reshape(6, 2)}, ValueError, "Are these logits"),
-        ({"pred_probs": np.full((6, 2), np.nan)}, ValueError, "no sample has predictions that are finite"),
+        ({"pred_probs": np.full((6, 2), np.nan)}, ValueError, "no sample has predictions that are finite. Lower lr"),
         ({"pred_probs": np.ones((5, 2)) / 2}, ValueError, "X has 5, y has 6"),
         ({"estimator": LogisticRegression(), "classes": [0, 1]}, TypeError, "names the columns of pred_probs"),
+        ({"estimator": LECClassifier(), "cv": 1}, ValueError, "cv must be at least 2, got 1"),
+        ({"estimator": LogisticRegression(), "y": None}, ValueError, "y is required"),
         ({"estimator": LECClassifier(max_epochs=3)}, ValueError, "max_epochs=3 leaves no epoch"),
     ],
 )
