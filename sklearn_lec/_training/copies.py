@@ -246,9 +246,7 @@ def planned_folds(net, y) -> int:
 def _plan(net, n_samples: int, *, n_folds: int | None, largest_class: int = 5) -> FoldPlan:
     """Return the plan of the folds, or raise an error if there are too few epochs for one."""
     if n_folds is not None and n_folds < 2:
-        raise ValueError(
-            f"cv must be at least 2, got {n_folds}: a sample is predicted by networks that have not seen it."
-        )
+        raise ValueError(f"cv must be at least 2, got {n_folds}: networks predict samples that they have not seen.")
     batch_size = batch_size_of(net, n_samples)
     plan = plan_folds(
         n_samples, max_epochs=net.max_epochs, batch_size=batch_size, n_folds=n_folds, largest_class=largest_class

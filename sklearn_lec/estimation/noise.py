@@ -74,10 +74,10 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
         classes = check_classes(y, known=classes)
         pred_probs = _check_pred_probs(pred_probs, n_classes=len(classes))
     else:
-        if not (is_classifier(estimator) and hasattr(estimator, "predict_proba")):
+        if not (hasattr(estimator, "predict_proba") and is_classifier(estimator)):
             raise TypeError(
-                f"estimator must be a classifier with predict_proba, got {estimator!r}. An SVC has it with "
-                "CalibratedClassifierCV around it. Or pass predictions for held-out samples as pred_probs."
+                f"estimator must be a classifier with predict_proba, got {estimator!r}. Others have it with "
+                "CalibratedClassifierCV around them. Or pass predictions for held-out samples as pred_probs."
             )
         if classes is not None:
             raise TypeError("classes names the columns of pred_probs; without them it is the estimator that knows.")
@@ -127,12 +127,15 @@ def _predict_in_pipeline(pipeline, X, y, training, held_out, random_state) -> np
 def _folds(X, y: np.ndarray, cv, random_state) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the numbers of the samples to train on, and of those that are held out."""
     if cv is None or isinstance(cv, Integral):
-        n_folds = N_FOLDS if cv is None else cv
+        n_folds = max(2, min(N_FOLDS, np.unique(y, return_counts=True)[1].max())) if cv is None else cv
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # some folds do without it
-        yield from check_cv(cv, y, classifier=True).split(X, y)
+        for training, held_out in check_cv(cv, y, classifier=True).split(X, y):
+            if np.intersect1d(training, held_out).size:
+                raise ValueError("cv holds out samples that it trains on; their labels would be known to the model.")
+            yield training, held_out
 
 
 def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:

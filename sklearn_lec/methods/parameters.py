@@ -87,6 +87,7 @@ def shares_of_labels(eps, classes: np.ndarray) -> np.ndarray:
     >>> shares_of_labels({"dog": 0.1, "cat": 0.3}, np.array(["cat", "dog"]))
     array([0.3, 0.1])
     """
+    eps = eps.to_dict() if hasattr(eps, "to_dict") else eps  # a Series, whose index are the labels
     if isinstance(eps, Mapping):
         labels = classes.tolist()
         unknown, missing = [label for label in eps if label not in labels], [one for one in labels if one not in eps]

@@ -120,7 +120,7 @@ def test_a_subclass_that_cannot_be_copied_is_told_what_to_do(blobs):
             super().__init__(eps=eps, **COMMON)
 
     assert Fixed(eps=0.2).fit(*blobs).eps_ == 0.2
-    with pytest.raises(TypeError, match="a copy of the Fixed has to be trained first.*with a number for eps no copy"):
+    with pytest.raises(TypeError, match=r"a copy of the Fixed has to be trained first.*with a number for eps no copy"):
         Fixed().fit(*blobs)
 
 
@@ -228,6 +228,6 @@ def test_pipelines_take_as_many_folds_as_their_epochs_allow(blobs):
 def test_shares_may_be_any_kind_of_array(blobs):
     pandas = pytest.importorskip("pandas")
 
-    for shares in (pandas.Series([0.1, 0.2, 0.3]), torch.tensor([0.1, 0.2, 0.3]), (0.1, 0.2, 0.3)):
+    for shares in (pandas.Series([0.3, 0.1, 0.2], index=[2, 0, 1]), torch.tensor([0.1, 0.2, 0.3]), (0.1, 0.2, 0.3)):
         clf = LECClassifier(eps=shares, **COMMON).fit(*blobs)
         np.testing.assert_allclose(clf.eps_per_class_, [0.1, 0.2, 0.3], rtol=1e-6)

@@ -166,6 +166,8 @@ def test_an_estimate_survives_its_state(blobs):
     ("arguments", "error", "message"),
     [
         ({"estimator": LinearSVC()}, TypeError, "must be a classifier with predict_proba"),
+        ({"estimator": None}, TypeError, "must be a classifier with predict_proba, got None"),
+        ({"estimator": LogisticRegression(), "cv": [(np.arange(6), np.arange(3))]}, ValueError, "it trains on"),
         ({"pred_probs": np.ones((6, 3)) / 3}, ValueError, "a column for each of the 2 classes, got shape \\(6, 3\\)"),
         ({"pred_probs": np.arange(12.0).reshape(6, 2)}, ValueError, "Are these logits"),
         ({"pred_probs": np.full((6, 2), np.nan)}, ValueError, "no sample has predictions that are finite. Lower lr"),
