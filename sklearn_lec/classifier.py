@@ -150,7 +150,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         Names of the columns, if X was a DataFrame with names.
     history : skorch.history.History
         Per epoch, among others ``train_loss`` and ``n_selected``, the number of samples that were learned from. With
-        ``T_w="auto"`` also ``agreement``, the share of samples predicted as labelled, until the warm-up ends. For
+        ``T_w="auto"`` also ``agreement``, the share of samples predicted as labelled, None after the warm-up. For
         methods with several networks losses are means over the networks. ``valid_loss`` is that of the criterion,
         without what "forward", "d2l" and "elr" make of it.
     module_ : nn.Module

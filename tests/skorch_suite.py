@@ -3,7 +3,8 @@
 ``python -m tests.skorch_suite [method]`` runs the tests of the installed skorch, and says which of them fail, and why
 that is as it should be. It ends with an error if another test fails, or if one that is expected to fail passes.
 
-The class that stands in has skorch's name and skorch's defaults: a test that counts epochs or batches is about those.
+The class that stands in has skorch's name and skorch's defaults: a test that counts epochs or batches is about those,
+and not about the networks that are trained first for eps="auto".
 """
 
 import contextlib
@@ -85,6 +86,8 @@ class NeuralNetClassifier(LECClassifier):
         module,
         *,
         method="standard",
+        eps=0.2,
+        T_w=10,
         criterion=torch.nn.NLLLoss,
         optimizer=torch.optim.SGD,
         lr=0.01,
@@ -96,6 +99,8 @@ class NeuralNetClassifier(LECClassifier):
         super().__init__(
             module,
             method=method,
+            eps=eps,
+            T_w=T_w,
             criterion=criterion,
             optimizer=optimizer,
             lr=lr,

@@ -1,7 +1,5 @@
 """Watch the warm-up: end it when the network begins to memorize, and warn if it has memorized everything."""
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -65,7 +63,7 @@ class WarmupWatch:
         is_left_open = "T_w" in self.method.settled
         if not self._labels:
             if is_left_open:
-                record("agreement", math.nan)  # a column without gaps, which skorch's table of epochs counts on
+                record("agreement", None)  # a column without gaps, which skorch's table of epochs counts on
             return
         method, labels, hits = self.method, torch.cat(self._labels), torch.cat(self._hits)
         self._labels, self._hits = [], []

@@ -29,7 +29,7 @@ def test_the_warm_up_ends_when_half_of_the_wrong_labels_are_memorized(wide, sett
 
     clf = LECClassifier(method=method, **settings).fit(*wide)
 
-    agreement = np.array(clf.history[:, "agreement"])
+    agreement = np.array(clf.history[:, "agreement"], dtype=float)
     n_selected = np.array(clf.history[:, "n_selected"])
     assert 1 <= clf.T_w_ < 12
     assert (agreement[: clf.T_w_ - 1] < 0.8).all()
