@@ -64,7 +64,7 @@ class NoiseEstimate:
     >>> y[:200] = "dog"  # also half of these, which are cats
     >>> print(estimate_noise(LogisticRegression(), X, y, random_state=0))
     10.2% of 1000 labels are wrong (90 % interval: 8.6% to 11.8%).
-    Predictions disagree with 12.1% of the labels; the rest of it are errors of the model.
+    Predictions disagree with 12.1% of the labels, errors of the model included.
     <BLANKLINE>
     label    given   wrong  most of them are
       dog      609   16.5%  cat
@@ -140,7 +140,7 @@ class NoiseEstimate:
         low, high = self.interval
         lines = [
             f"{self.eps:.1%} of {self.counts.sum()} labels are wrong (90 % interval: {low:.1%} to {high:.1%}).",
-            f"Predictions disagree with {self.disagreement:.1%} of the labels; the rest of it are errors of the model.",
+            f"Predictions disagree with {self.disagreement:.1%} of the labels, errors of the model included.",
             *(f"Not to be trusted: {doubt}" for doubt in self.doubts),
             "",
             *self._table(),
@@ -181,11 +181,13 @@ class NoiseEstimate:
         ax.plot(confidence, fitted, color="C0", label="fit")
         ax.plot(confidence, agreement, "o", color="C0", label="samples, grouped")
         ax.set(
-            xlabel="confidence of the prediction, within its class",
+            xlabel="confidence, compared to other predictions of the class (0: median)",
             ylabel="share of predictions that agree with the label",
             ylim=(min(agreement.min(), fitted.min(), 1 - high) - 0.05, 1.02),
         )
-        ax.legend(loc="lower right")
+        if not self.is_trustworthy:
+            ax.set_title("not to be trusted")
+        ax.legend(loc="best")
         return ax
 
     def state(self) -> dict:

@@ -123,6 +123,7 @@ def test_a_model_that_knows_nothing_is_not_trusted():
     assert not estimate.is_trustworthy
     assert "Not to be trusted: " in str(estimate)
     assert "not trustworthy" in repr(estimate)
+    assert estimate.plot().get_title() == "not to be trusted"
 
 
 def test_the_summary_names_the_classes_that_are_taken_for_another(blobs):
