@@ -194,11 +194,11 @@ def held_out_probabilities(
     probabilities : ndarray of shape (n_samples, n_classes)
         NaN for samples that no fold holds out, or for which the network returns NaN.
     """
-    loaders = {
-        name: value
-        for name, value in net.get_params(deep=False).items()
+    of_loaders = [
+        name
+        for name in net.get_params(deep=False)
         if name.startswith(("iterator_train__", "iterator_valid__")) and name.rpartition("__")[2] in _OF_THE_WHOLE_SET
-    }
+    ]
     probabilities = np.full((len(labels), len(classes)), np.nan, dtype=np.float32)
     for training, held_out in folds:
         recorder = HeldOutMean(held_out, labels[held_out])
@@ -216,7 +216,7 @@ def held_out_probabilities(
             verbose=0,
             callbacks__linear_decay=None,
             predict_nonlinearity=net.predict_nonlinearity,
-            **{name: _plain(name, plan) for name in loaders},
+            **{name: _plain(name, plan) for name in of_loaders},
             **fit_arguments,
         )
         probabilities[held_out] = recorder.best_

@@ -1,7 +1,6 @@
 """estimate_noise: how many labels are wrong, by a classifier that has not seen them."""
 
 import warnings
-from collections.abc import Iterator
 from numbers import Integral
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_lec._training.copies import planned_folds
+from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._validation import check_classes, check_labels
 from sklearn_lec.estimation.noise_estimate import NoiseEstimate
 
@@ -56,8 +56,8 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
     Notes
     -----
     It is assumed that how often a label is wrong depends on the class alone. Where people mislabel hard samples, the
-    estimate is too low. A classifier that is weak takes some of its own errors for wrong labels; then
-    `is_trustworthy` is often False. No method can tell if more than half of a class has the same wrong label.
+    estimate is too low. A classifier that is weak takes some of its own errors for wrong labels, which
+    `is_trustworthy` does not always show. No method can tell if more than half of a class has the same wrong label.
 
     Examples
     --------
@@ -82,8 +82,7 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
         if classes is not None:
             raise TypeError("classes names the columns of pred_probs; without them it is the estimator that knows.")
         pred_probs, y, classes = _out_of_fold_predictions(clone(estimator), X, y, cv, random_state)
-    codes = np.argsort(classes)[np.searchsorted(np.sort(classes), y)]
-    return NoiseEstimate.from_predictions(codes, pred_probs, classes=classes)
+    return NoiseEstimate.from_predictions(LabelCodes(classes)(y).numpy(), pred_probs, classes=classes)
 
 
 def _out_of_fold_predictions(estimator, X, y, cv, random_state) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,18 +123,18 @@ def _predict_in_pipeline(pipeline, X, y, training, held_out, random_state) -> np
     return last.out_of_fold_predictions(transformed, y, cv=[(training, held_out)])[0][held_out]
 
 
-def _folds(X, y: np.ndarray, cv, random_state) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the numbers of the samples to train on, and of those that are held out."""
+def _folds(X, y: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the numbers of the samples to train on, and of those that are held out."""
     if cv is None or isinstance(cv, Integral):
         n_folds = max(2, min(N_FOLDS, np.unique(y, return_counts=True)[1].max())) if cv is None else cv
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # some folds do without it
-        for training, held_out in check_cv(cv, y, classifier=True).split(X, y):
-            if np.intersect1d(training, held_out).size:
-                raise ValueError("cv holds out samples that it trains on; their labels would be known to the model.")
-            yield training, held_out
+        folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    if any(np.intersect1d(training, held_out).size for training, held_out in folds):
+        raise ValueError("cv holds out samples that it trains on; their labels would be known to the model.")
+    return folds
 
 
 def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:
