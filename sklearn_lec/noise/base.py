@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,7 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_lec._selection import decimal_fraction
 from sklearn_lec._validation import check_classes, check_eps, check_labels
 
-__all__ = ["LabelNoise", "TargetNoise", "corruption_matrix", "n_noisy_samples"]
+__all__ = ["LabelNoise", "TargetNoise", "corruption_matrix", "n_noisy_samples", "own_random_numbers"]
+
+STREAM = 1910
+"""Tells the random numbers of noise from others that are drawn with the same seed."""
 
 
 class LabelNoise(BaseEstimator, ABC):
@@ -50,7 +54,7 @@ class LabelNoise(BaseEstimator, ABC):
         y = check_labels(y)
         check_classes(y, known=self.classes_)
         codes = np.searchsorted(self.classes_, y)
-        noisy_codes = self._flip(X, codes, check_random_state(self.random_state))
+        noisy_codes = self._flip(X, codes, own_random_numbers(self.random_state))
         self.noise_mask_ = noisy_codes != codes
         self.corruption_matrix_ = corruption_matrix(codes, noisy_codes, len(self.classes_))
         return self.classes_[noisy_codes]
@@ -150,3 +154,28 @@ def corruption_matrix(codes: np.ndarray, noisy_codes: np.ndarray, n_classes: int
 def n_noisy_samples(n_samples: int, eps: float) -> int:
     """Return ``floor(eps * n_samples)``, computed with the decimal number that the user wrote for `eps`."""
     return math.floor(decimal_fraction(eps) * n_samples)
+
+
+def own_random_numbers(random_state) -> np.random.RandomState:
+    """Return random numbers for noise, which from a seed are others than what scikit-learn draws from that seed.
+
+    ``train_test_split`` and shuffled folds begin with a permutation of the samples, and so does noise. If they were the
+    same, all wrong labels could end up among the samples that are held out.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    rng : RandomState instance
+
+    Examples
+    --------
+    >>> own_random_numbers(0).randint(100, size=5), np.random.RandomState(0).randint(100, size=5)
+    (array([42, 67, 54, 99, 39]), array([44, 47, 64, 67, 67]))
+    """
+    rng = check_random_state(random_state)
+    if isinstance(random_state, Integral):
+        rng = np.random.RandomState(np.random.MT19937([STREAM, int(random_state)]))
+    return rng

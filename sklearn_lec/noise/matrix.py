@@ -28,9 +28,9 @@ class MatrixNoise(TargetNoise):
 
     Examples
     --------
-    >>> noise = MatrixNoise([[1.0, 0.0], [0.5, 0.5]], random_state=0)
+    >>> noise = MatrixNoise([[1.0, 0.0], [0.5, 0.5]], random_state=1)
     >>> noise.fit_transform(["cat", "cat", "dog", "dog"])
-    array(['cat', 'cat', 'dog', 'dog'], dtype='<U3')
+    array(['cat', 'cat', 'cat', 'dog'], dtype='<U3')
     """
 
     def __init__(self, corruption_matrix, *, random_state=None):

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _num_samples, validate_data
 
 from sklearn_lec._validation import check_classes, check_eps, check_labels
-from sklearn_lec.noise.base import n_noisy_samples
+from sklearn_lec.noise.base import n_noisy_samples, own_random_numbers
 
 __all__ = ["OpenSetNoise"]
 
@@ -51,9 +51,9 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     --------
     >>> noise = OpenSetNoise(np.full((3, 2), 9), eps=0.5, random_state=0)
     >>> noise.fit_transform(np.zeros((4, 2), dtype=int))
-    array([[0, 0],
+    array([[9, 9],
            [0, 0],
-           [9, 9],
+           [0, 0],
            [9, 9]])
     """
 
@@ -110,7 +110,7 @@ class OpenSetNoise(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_noisy : like X
         """
         self.fit(X, y)
-        rng = check_random_state(self.random_state)
+        rng = own_random_numbers(self.random_state)
         n_samples = _num_samples(X)
         n_replaced = n_noisy_samples(n_samples, self.eps)
         replaced = rng.choice(n_samples, n_replaced, replace=False)

@@ -33,9 +33,9 @@ class SymmetricNoise(TargetNoise):
     --------
     >>> noise = SymmetricNoise(eps=0.5, random_state=0)
     >>> noise.fit_transform(["cat", "cat", "dog", "dog"])
-    array(['cat', 'cat', 'cat', 'cat'], dtype='<U3')
+    array(['dog', 'cat', 'dog', 'cat'], dtype='<U3')
     >>> noise.noise_mask_
-    array([False, False,  True,  True])
+    array([ True, False, False,  True])
     """
 
     def __init__(self, *, eps=0.2, random_state=None):

@@ -75,7 +75,7 @@ def test_the_recipes_restore_an_epoch_after_the_warm_up(rule, monkeypatch):
     # With this learning rate the network memorizes at once, so that an early epoch has the best accuracy of all.
     monkeypatch.setattr(model_selection, "STOPPING_LENGTH", {"max_epochs": 6, "T_w": 5, "lr": 0.05})
 
-    of_all, of_recipe = (measure(Piece("stopping", "digits", "sym-40", 0, name)) for name in ("best accuracy", rule))
+    of_all, of_recipe = (measure(Piece("stopping", "digits", "sym-40", 2, name)) for name in ("best accuracy", rule))
 
     assert of_all["restored"] <= 5
     assert of_recipe["restored"] == of_recipe["trained"] == 6

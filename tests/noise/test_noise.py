@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -48,6 +49,16 @@ def test_symmetric_noise_changes_exactly_the_requested_fraction_and_always_to_an
     assert (noisy != y).sum() == percent * len(y) // 100
     assert np.array_equal(noise.noise_mask_, noisy != y)
     assert set(noisy) <= set(y)
+
+
+@pytest.mark.parametrize("noise", [SymmetricNoise(eps=0.3), OpenSetNoise(np.ones((300, 1)), eps=0.3)])
+def test_noise_with_the_seed_of_a_split_is_on_both_sides_of_it(noise):
+    X, y = np.zeros((1000, 1)), np.arange(1000) % 4
+    noise.set_params(random_state=0).corrupt(X, y)
+
+    sides = train_test_split(noise.noise_mask_, test_size=0.3, random_state=0)
+
+    assert [side.mean() for side in sides] == pytest.approx([0.3, 0.3], abs=0.05)
 
 
 @given(labels, percents, seeds)
