@@ -2,12 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+
+import joblib
 
 from benchmarks.files import DamagedFileError, open_plain
 
-__all__ = ["DamagedRecordError", "LinesFile", "read_lines"]
+__all__ = ["DamagedRecordError", "LinesFile", "complete", "read_lines"]
 
 
 class DamagedRecordError(DamagedFileError):
@@ -54,6 +56,38 @@ class LinesFile:
             handle.flush()
             os.fsync(handle.fileno())
         self.records.append(record)
+
+
+def complete(
+    file: LinesFile, cells: Sequence[Hashable], *, cell_of: Callable, measure: Callable, jobs: int = 1
+) -> list[dict]:
+    """Measure what is missing in a file, and return the records of all cells.
+
+    Parameters
+    ----------
+    file : LinesFile
+    cells : sequence of tuples
+        All that is wanted; they are measured in this order.
+    cell_of : callable (record) -> tuple
+        Tells which cell a record is of.
+    measure : callable (cell) -> dict
+        Returns the record of a cell.
+    jobs : int, default=1
+        Cells side by side, one process each.
+
+    Returns
+    -------
+    records : list of dict
+        One per cell, in the order of `cells`.
+    """
+    done = {cell_of(record) for record in file.records}
+    missing = [cell for cell in cells if cell not in done]
+    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    for number, record in enumerate(parallel(joblib.delayed(measure)(cell) for cell in missing), 1):
+        file.append(record)
+        print(f"{number}/{len(missing)} {', '.join(map(str, cell_of(record)))}", flush=True)
+    by_cell = {cell_of(record): record for record in file.records}
+    return [by_cell[cell] for cell in cells]
 
 
 def read_lines(file: Path, *, beginning: bytes, check: Callable[[object], None]) -> list[dict]:

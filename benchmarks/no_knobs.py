@@ -1,17 +1,20 @@
 """LECClassifier as it comes against the best of several settings that know the share of wrong labels.
 
 Run ``python -m benchmarks.no_knobs`` from the root of the project. Each problem is trained with ``eps`` and ``T_w`` at
-"auto", with the true share and each of several `T_w`, by ordinary training, and by cleanlab's CleanLearning around
-the same network; balanced accuracy is that on clean labels that were held out. Every problem and seed is one line of
-the file given by ``--out``; a second run does only what is missing. The page is written beside it.
+"auto", by ordinary training and by cleanlab's CleanLearning around the same network, side by side, and, apart from
+these, with the true share and each of several `T_w`. Balanced accuracy is that on clean labels that were held out.
+Every finished run is one line of the file given by ``--out``; a second run does only what is missing. The page is
+written beside it.
 """
 
 import argparse
 import time
 import warnings
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-import joblib
 import numpy as np
 import torch
 from cleanlab.classification import CleanLearning
@@ -20,15 +23,15 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
 from benchmarks.files import write_whole
-from benchmarks.lines import LinesFile
-from benchmarks.no_knobs_page import CLEANLAB, METHODS, page_of
+from benchmarks.lines import LinesFile, complete
+from benchmarks.no_knobs_page import AS_IT_COMES, CLEANLAB, KNOWN, METHODS, page_of
 from benchmarks.noise_problems import DATA, NOISES
 from sklearn_lec import LECClassifier
 
 OUT = Path("benchmarks/results/no_knobs.jsonl")
 WARMUPS = [2, 5, 10, 20]
 EPOCHS = {"MNIST": 30}
-"""Where the 200 epochs of the default would take hours: for all alike."""
+"""Where the 200 epochs of the default would take hours: fewer for all alike."""
 N_WORDS = 3000
 
 
@@ -56,33 +59,56 @@ PROBLEMS = [
 ]
 
 
-def contenders(epochs: dict, true_eps: float, seed: int) -> dict:
-    """Return all that is trained on a problem, by name."""
-    common = {"random_state": seed, "device": "cpu", "verbose": 0} | epochs
-    known = {
-        f"{method}, T_w={T_w}": LECClassifier(method=method, eps=true_eps, T_w=T_w, **common)
-        for method in METHODS
-        for T_w in WARMUPS
-    }
+class Cell(NamedTuple):
+    """What one line of the file is about."""
+
+    data: str
+    noise: str
+    seed: int
+    part: str
+    """What is trained: with settings as they come, or with those that are known to be right."""
+
+
+def all_cells(*, seeds: int, data: Sequence[str] = tuple(SOURCES)) -> list[Cell]:
+    """Return all that the page is made of, the first seed of everything before the second.
+
+    With clean labels, the setting that is known to be right is ordinary training.
+    """
+    return [
+        Cell(source, noise, seed, part)
+        for seed in range(seeds)
+        for source, noise in PROBLEMS
+        for part in (AS_IT_COMES, KNOWN)
+        if source in data and not (noise == "clean" and part == KNOWN)
+    ]
+
+
+def contenders(part: str, true_eps: float, **common) -> dict:
+    """Return all that is trained on a problem in one part, by name."""
+    if part == KNOWN:
+        return {
+            f"{method}, T_w={T_w}": LECClassifier(method=method, eps=true_eps, T_w=T_w, **common)
+            for method in METHODS
+            for T_w in WARMUPS
+        }
     standard = LECClassifier(method="standard", **common)
     return {
         **{method: LECClassifier(method=method, eps="auto", T_w="auto", **common) for method in METHODS},
         "standard": standard,
-        CLEANLAB: CleanLearning(standard, seed=seed, verbose=False),
-        **(known if true_eps > 0 else {}),  # with clean labels that is ordinary training
+        CLEANLAB: CleanLearning(standard, seed=common["random_state"], verbose=False),
     }
 
 
-def measure(data: str, noise: str, seed: int, data_home) -> dict:
-    """Train everything on a problem and return the record."""
+def measure(cell: Cell, *, data_home=None) -> dict:
+    """Train all of a part on a problem and return the record."""
     torch.set_num_threads(1)
-    X, y = SOURCES[data](seed=seed, data_home=data_home)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=seed)
-    given = NOISES[noise](y_train, seed)
+    X, y = SOURCES[cell.data](seed=cell.seed, data_home=data_home)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=cell.seed)
+    given = NOISES[cell.noise](y_train, cell.seed)
     true_eps = float((given != y_train).mean())
-    record = {"data": data, "noise": noise, "seed": seed, "true_eps": true_eps, "scores": {}, "seconds": {}}
-    epochs = {"max_epochs": EPOCHS[data]} if data in EPOCHS else {}
-    for name, classifier in contenders(epochs, true_eps, seed).items():
+    record = cell._asdict() | {"true_eps": true_eps, "scores": {}, "seconds": {}}
+    common = {"max_epochs": EPOCHS.get(cell.data, 200), "random_state": cell.seed, "device": "cpu", "verbose": 0}
+    for name, classifier in contenders(cell.part, true_eps, **common).items():
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,22 +122,21 @@ def measure(data: str, noise: str, seed: int, data_home) -> dict:
 
 def check_record(record) -> None:
     """Raise a ValueError for what `measure` has not returned."""
-    if not isinstance(record, dict) or not {"data", "noise", "seed", "true_eps", "scores", "seconds"} <= record.keys():
-        raise ValueError("it must be an object with the data, the noise, the seed, the share, scores and seconds")
+    if not isinstance(record, dict) or not {*Cell._fields, "true_eps", "scores", "seconds"} <= record.keys():
+        raise ValueError("it must be an object with the data, the noise, the seed, the part, scores and seconds")
 
 
-def run(out: Path, *, seeds: int, data_home=None, jobs: int = 1, problems=PROBLEMS) -> str:
+def cell_of(record: dict) -> Cell:
+    """Return the cell that a record is of."""
+    return Cell(*(record[field] for field in Cell._fields))
+
+
+def run(out: Path, cells: Sequence[Cell], *, data_home=None, jobs: int = 1) -> str:
     """Do what is missing in a file of records, write the page beside it, and return it."""
     out.parent.mkdir(parents=True, exist_ok=True)
     file = LinesFile(out, beginning=b'{"data": "', check=check_record)
-    done = {(r["data"], r["noise"], r["seed"]) for r in file.records}
-    wanted = [(*problem, seed) for seed in range(seeds) for problem in problems]
-    missing = [cell for cell in wanted if cell not in done]
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    for number, record in enumerate(parallel(joblib.delayed(measure)(*cell, data_home) for cell in missing), 1):
-        file.append(record)
-        print(f"{number}/{len(missing)} {record['data']}, {record['noise']}, seed {record['seed']}", flush=True)
-    page = page_of([r for r in file.records if (r["data"], r["noise"], r["seed"]) in wanted])
+    records = complete(file, cells, cell_of=cell_of, measure=partial(measure, data_home=data_home), jobs=jobs)
+    page = page_of(records)
     write_whole(out.with_suffix(".md"), page.encode())
     return page
 
@@ -124,8 +149,8 @@ def main():
     parser.add_argument("--only", nargs="+", choices=SOURCES, default=list(SOURCES), help="data sets; default: all")
     parser.add_argument("--out", type=Path, default=OUT, help=f"the file of finished runs; default: {OUT}")
     options = parser.parse_args()
-    problems = [problem for problem in PROBLEMS if problem[0] in options.only]
-    print(run(options.out, seeds=options.seeds, data_home=options.data_home, jobs=options.jobs, problems=problems))
+    cells = all_cells(seeds=options.seeds, data=options.only)
+    print(run(options.out, cells, data_home=options.data_home, jobs=options.jobs))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ import numpy as np
 
 from benchmarks.tables import NOTHING, markdown_table
 
-__all__ = ["CLEANLAB", "METHODS", "page_of"]
+__all__ = ["AS_IT_COMES", "CLEANLAB", "KNOWN", "METHODS", "page_of"]
 
 METHODS = ["ltec", "ltec-full"]
 CLEANLAB = "CleanLearning"
+AS_IT_COMES, KNOWN = "as it comes", "known"
 
 PAGE = """# Without knobs
 
@@ -47,13 +48,13 @@ def page_of(records: list[dict], *, default: str = "ltec") -> str:
     page : str
     """
     names = list(dict.fromkeys((r["data"], r["noise"]) for r in records))
-    cells = [_Cell([r for r in records if (r["data"], r["noise"]) == name]) for name in names]
+    problems = [_Problem([r for r in records if (r["data"], r["noise"]) == name]) for name in names]
     seeds = sorted({r["seed"] for r in records})
     return PAGE.format(
         n_runs=len(records),
         seeds=", ".join(map(str, seeds)),
         default=f'`method="{default}"`',
-        goals=markdown_table(["", "goal", *METHODS], _goals(cells)),
+        goals=markdown_table(["", "goal", *METHODS], _goals(problems)),
         problems=markdown_table(
             [
                 "data",
@@ -65,28 +66,31 @@ def page_of(records: list[dict], *, default: str = "ltec") -> str:
                 "T_w",
                 "time",
             ],
-            [cell.line(default) for cell in cells],
+            [problem.line(default) for problem in problems],
             n_names=2,
         ),
     )
 
 
-class _Cell:
+class _Problem:
     """All seeds of one problem."""
 
     def __init__(self, records):
-        self.records = records
+        self.as_it_comes = [r for r in records if r["part"] == AS_IT_COMES]
+        self.known = [r for r in records if r["part"] == KNOWN]
         self.data, self.noise = records[0]["data"], records[0]["noise"]
         self.is_clean = records[0]["true_eps"] == 0
 
     def mean(self, name: str) -> float:
         """Return the mean score of a contender, in %."""
-        return 100 * float(np.mean([r["scores"][name] for r in self.records]))
+        return _mean_score(self.as_it_comes, name)
 
     def best_known(self, method: str) -> float:
         """Return the mean score of the best setting that knows the share of wrong labels."""
-        known = [name for name in self.records[0]["scores"] if name.startswith(f"{method}, T_w=")]
-        return max(map(self.mean, known)) if known else self.mean("standard")
+        if not self.known:
+            return self.mean("standard")
+        names = [name for name in self.known[0]["scores"] if name.startswith(f"{method}, T_w=")]
+        return max(_mean_score(self.known, name) for name in names)
 
     def loss(self, method: str) -> float:
         """Return how many points a method loses by not knowing it."""
@@ -94,48 +98,57 @@ class _Cell:
 
     def time_ratio(self, method: str) -> float:
         """Return the time of a method to that of cleanlab."""
-        return float(np.median([r["seconds"][method] / r["seconds"][CLEANLAB] for r in self.records]))
+        return float(np.median([r["seconds"][method] / r["seconds"][CLEANLAB] for r in self.as_it_comes]))
 
     def line(self, default: str) -> list[str]:
         """Return the line of the table."""
         scores = [score for method in METHODS for score in (self.mean(method), self.best_known(method))]
         scores += [self.mean("standard"), self.mean(CLEANLAB)]
-        eps = np.mean([r[f"eps {default}"] for r in self.records])
-        warmup = np.mean([r[f"T_w {default}"] for r in self.records])
+        eps = np.mean([r[f"eps {default}"] for r in self.as_it_comes])
+        warmup = np.mean([r[f"T_w {default}"] for r in self.as_it_comes])
         shown = [f"{score:.1f}" for score in scores]
         return [self.data, self.noise, *shown, f"{eps:.2f}", f"{warmup:.0f}", f"{self.time_ratio(default):.2f}"]
 
 
-def _goals(cells: list[_Cell]):
+def _mean_score(records: list[dict], name: str) -> float:
+    return 100 * float(np.mean([r["scores"][name] for r in records]))
+
+
+def _goals(problems: list[_Problem]):
     """Yield the lines of the table of goals."""
-    noisy, clean = [c for c in cells if not c.is_clean], [c for c in cells if c.is_clean]
+    noisy, clean = [p for p in problems if not p.is_clean], [p for p in problems if p.is_clean]
     rows = [
-        ("mean loss against the best known", "≤ 0.7", cells, lambda m: f"{np.mean([c.loss(m) for c in cells]):.2f}"),
-        ("largest loss", "≤ 2.5", cells, lambda m: _worst(cells, m)),
+        (
+            "mean loss against the best known",
+            "≤ 0.7",
+            problems,
+            lambda m: f"{np.mean([p.loss(m) for p in problems]):.2f}",
+        ),
+        ("largest loss", "≤ 2.5", problems, lambda m: _worst(problems, m)),
         (
             "clean labels, below ordinary training by at most",
             "≤ 0.5",
             clean,
-            lambda m: f"{max(c.mean('standard') - c.mean(m) for c in clean):.2f}",
+            lambda m: f"{max(p.mean('standard') - p.mean(m) for p in clean):.2f}",
         ),
         (
             "noisy problems ahead of CleanLearning",
             "≥ 80 %",
             noisy,
-            lambda m: f"{np.mean([c.mean(m) > c.mean(CLEANLAB) for c in noisy]):.0%}",
+            lambda m: f"{np.mean([p.mean(m) > p.mean(CLEANLAB) for p in noisy]):.0%}",
         ),
         (
             "time to that of CleanLearning, median",
             "≤ 0.33",
-            cells,
-            lambda m: f"{np.median([c.time_ratio(m) for c in cells]):.2f}",
+            problems,
+            lambda m: f"{np.median([p.time_ratio(m) for p in problems]):.2f}",
         ),
     ]
     for title, goal, needed, figure in rows:
         yield [title, goal, *(figure(method) if needed else NOTHING for method in METHODS)]
 
 
-def _worst(cells: list[_Cell], method: str) -> str:
+def _worst(problems: list[_Problem], method: str) -> str:
     """Return the largest loss of a method, and where."""
-    worst = max(cells, key=lambda cell: cell.loss(method))
+    worst = max(problems, key=lambda problem: problem.loss(method))
     return f"{worst.loss(method):.2f} ({worst.data}, {worst.noise})"

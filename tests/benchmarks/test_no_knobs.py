@@ -8,25 +8,34 @@ from benchmarks import no_knobs
 from benchmarks.lines import DamagedRecordError
 from benchmarks.no_knobs_page import page_of
 
+AUTO_AND_OTHERS = ("ltec", "ltec-full", "standard", "CleanLearning")
 
-def record(noise, seed, scores, *, true_eps=0.4):
+
+def record(noise, seed, scores, *, part="as it comes", true_eps=0.4):
     seconds = dict.fromkeys(scores, 1.0) | {"CleanLearning": 4.0}
     of_auto = {f"{what} {method}": 1 for what in ("eps", "T_w") for method in ("ltec", "ltec-full")}
-    problem = {"data": "wine", "noise": noise, "seed": seed, "true_eps": true_eps}
+    problem = {"data": "wine", "noise": noise, "seed": seed, "part": part, "true_eps": true_eps}
     return problem | {"scores": scores, "seconds": seconds} | of_auto
 
 
-def scores(auto, auto_full, *, standard=0.5, cleanlab=0.6, **known):
-    others = {"standard": standard, "CleanLearning": cleanlab}
-    known = {f"{name.replace('_full', '-full')}, T_w=5": score for name, score in known.items()}
-    return {"ltec": auto, "ltec-full": auto_full} | others | known
+def as_it_comes(auto, auto_full, *, standard=0.5, cleanlab=0.6):
+    return dict(zip(AUTO_AND_OTHERS, (auto, auto_full, standard, cleanlab), strict=True))
 
 
 def test_losses_are_those_against_the_best_mean_over_the_seeds():
-    one = scores(0.90, 0.80, ltec=0.91, ltec_full=0.85) | {"ltec, T_w=2": 0.95}
-    two = scores(0.92, 0.80, ltec=0.95, ltec_full=0.85) | {"ltec, T_w=2": 0.90}
+    of_five, of_two = (0.91, 0.95), (0.95, 0.90)
+    known = [
+        {"ltec, T_w=5": five, "ltec, T_w=2": two, "ltec-full, T_w=5": 0.85}
+        for five, two in zip(of_five, of_two, strict=True)
+    ]
 
-    page = page_of([record("sym-40", 0, one), record("sym-40", 1, two)])
+    page = page_of(
+        [
+            record("sym-40", 0, as_it_comes(0.90, 0.80)),
+            record("sym-40", 1, as_it_comes(0.92, 0.80)),
+            *(record("sym-40", seed, scores, part="known") for seed, scores in enumerate(known)),
+        ]
+    )
 
     assert "| mean loss against the best known | ≤ 0.7 | 2.00 | 5.00 |" in page
     assert "| largest loss | ≤ 2.5 | 2.00 (wine, sym-40) | 5.00 (wine, sym-40) |" in page
@@ -36,24 +45,28 @@ def test_losses_are_those_against_the_best_mean_over_the_seeds():
 
 
 def test_clean_labels_are_held_against_ordinary_training():
-    page = page_of([record("clean", 0, scores(0.97, 0.99, standard=0.98), true_eps=0.0)])
+    page = page_of([record("clean", 0, as_it_comes(0.97, 0.99, standard=0.98), true_eps=0.0)])
 
     assert "| clean labels, below ordinary training by at most | ≤ 0.5 | 1.00 | -1.00 |" in page
+    assert "| wine | clean | 97.0 | 98.0 | 99.0 | 98.0 | 98.0 | 60.0 |" in page
 
 
 def test_a_second_run_does_only_what_is_missing(tmp_path, monkeypatch):
     measured = []
 
-    def measure(data, noise, seed, data_home):
-        measured.append((data, noise, seed))
-        return record(noise, seed, scores(0.9, 0.9, ltec=0.9, ltec_full=0.9))
+    def measure(cell, data_home):
+        measured.append(cell)
+        scores = as_it_comes(0.9, 0.9) if cell.part == "as it comes" else {f"{m}, T_w=2": 0.9 for m in AUTO_AND_OTHERS}
+        return record(cell.noise, cell.seed, scores, part=cell.part)
 
     monkeypatch.setattr(no_knobs, "measure", measure)
+    monkeypatch.setattr(no_knobs, "PROBLEMS", [("wine", "clean"), ("wine", "sym-40")])
     out = tmp_path / "no_knobs.jsonl"
     for seeds in (1, 2):
-        no_knobs.run(out, seeds=seeds, problems=[("wine", "sym-40")])
+        no_knobs.run(out, no_knobs.all_cells(seeds=seeds))
 
-    assert measured == [("wine", "sym-40", 0), ("wine", "sym-40", 1)]
+    assert measured == no_knobs.all_cells(seeds=2)
+    assert [cell.part for cell in measured] == ["as it comes", "as it comes", "known"] * 2
     assert "seeds 0, 1" in out.with_suffix(".md").read_text()
 
 
@@ -62,18 +75,19 @@ def test_a_damaged_line_is_named(tmp_path):
     out.write_text(json.dumps({"data": "wine"}) + "\n")
 
     with pytest.raises(DamagedRecordError, match="line 1"):
-        no_knobs.run(out, seeds=1, problems=[])
+        no_knobs.run(out, [])
 
 
 @pytest.mark.slow
-def test_everything_is_trained_on_a_problem(monkeypatch):
+@pytest.mark.parametrize("part, n_contenders", [("as it comes", 4), ("known", 8)])
+def test_everything_is_trained_on_a_problem(part, n_contenders, monkeypatch):
     monkeypatch.setattr(no_knobs, "EPOCHS", {"wine": 4})
 
-    found = no_knobs.measure("wine", "sym-40", 0, None)
+    found = no_knobs.measure(no_knobs.Cell("wine", "sym-40", 0, part))
 
     no_knobs.check_record(found)
     assert found["scores"].keys() == found["seconds"].keys()
-    assert len(found["scores"]) == 12
+    assert len(found["scores"]) == n_contenders
     assert 0.3 < found["true_eps"] < 0.5
 
 
