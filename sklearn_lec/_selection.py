@@ -233,6 +233,8 @@ class SampleRecord:
     n_epochs : int
         Epochs after the warm-up so far.
     memory : dict from str to Tensor of shape (n_samples, ...)
+    candidates : bool Tensor of shape (n_samples,) or None
+        The samples among which the method selects, if not among all.
     """
 
     def __init__(
@@ -247,6 +249,7 @@ class SampleRecord:
         self.last = torch.zeros_like(self.current)
         self.counts = torch.zeros(n_samples, dtype=torch.int16, device=device)
         self.n_epochs = 0
+        self.candidates: Tensor | None = None
         if training_samples is not None:
             self.counts.fill_(-1)[training_samples] = 0
         first = {name: torch.as_tensor(value, device=device) for name, value in (memory or {}).items()}

@@ -61,8 +61,9 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
     T_w : "auto" or int, default="auto"
         Epochs of warm-up on all samples. Long enough that the network has learned what is common, short enough that it
         has not memorized the wrong labels. "auto" ends it with the epoch in which the network agrees with more than
-        ``1 - eps / 2`` of the labels, or after 20 epochs or a fifth of `max_epochs`, whichever comes first. Not for
-        "co-teaching", "forward", "d2l", "elr" and "standard".
+        ``1 - eps / 2`` of the labels, or after 20 epochs or a fifth of `max_epochs`, whichever comes first. If the
+        network has memorized by then, and `eps` was estimated, samples whose label the estimate takes for wrong are not
+        selected either. Not for "co-teaching", "forward", "d2l", "elr" and "standard".
     T_k : int, default=10
         For "co-teaching": the share that is left out grows from 0 in the first epoch to `eps` in epoch `T_k`.
     percentile : float in [0, 100], default=97

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from sklearn_lec._selection import small_loss_mask
 from sklearn_lec.estimation.warmup import is_memorizing, longest_warmup, memorized_share
 from sklearn_lec.methods import Method
 from sklearn_lec.methods.parameters import is_open
@@ -58,7 +59,8 @@ class WarmupWatch:
         record : callable (name, value)
             Writes into the history.
         warn : callable (agreement)
-            Called if the warm-up is over, and nearly all wrong labels have been memorized.
+            Called if the warm-up is over, nearly all wrong labels have been memorized, and there is no estimate that
+            tells which.
         """
         is_left_open = "T_w" in self.method.settled
         if not self._labels:
@@ -72,8 +74,30 @@ class WarmupWatch:
         agreement, eps = float(shares[seen > 0].mean()), getattr(method, "eps", 0)
         if is_left_open:
             record("agreement", agreement)
-            if method.epoch < method.T_w and is_memorizing(agreement, eps=eps):
+            if is_memorizing(agreement, eps=eps):
                 method.settle(T_w=method.epoch)
-        is_over = method.epoch == method.T_w
+                method.record.candidates = _probably_right(method)
+        is_over = method.epoch == method.T_w and method.record.candidates is None
         if is_over and eps >= NOTICEABLE and memorized_share(agreement, eps=eps) >= NEARLY_ALL:
             warn(agreement)
+
+
+def _probably_right(method: Method) -> Tensor | None:
+    """Return the samples whose labels are right by the estimate that `eps` was taken from; None if there is none.
+
+    A network that memorizes wrong labels within a few epochs finds their losses small. Those that the estimate comes
+    from have not been trained on the sample in question: they cannot have memorized its label.
+
+    Returns
+    -------
+    mask : bool Tensor of shape (n_samples,) or None
+        A share of ``1 - eps`` of those with an estimate.
+    """
+    if method.noise_estimate is None:
+        return None
+    device = method.record.counts.device
+    wrong_probability = method.noise_estimate["wrong_probability"].to(device)
+    known = ~wrong_probability.isnan()
+    mask = torch.zeros_like(known)
+    mask[known] = small_loss_mask(wrong_probability[known].unsqueeze(0), eps=method.eps)[0]
+    return mask

@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import joblib
@@ -195,7 +196,10 @@ class Method(BaseEstimator):
 
     @torch.no_grad()
     def decide(self, batch: Batch) -> Selection:
-        """Return what `select` says of a batch, or raise an error that says what is wrong with it."""
+        """Return what `select` says of a batch, or raise an error that says what is wrong with it.
+
+        Samples that are no candidates in the record are left out.
+        """
         selection, n_samples = self.select(batch), len(batch)
         if not isinstance(selection, Selection):
             raise TypeError(f"{type(self).__name__}.select must return a Selection, got {type(selection).__name__}.")
@@ -219,7 +223,10 @@ class Method(BaseEstimator):
                     f"{tuple(values.shape)}, but sample_memory declares {table.dtype}, of shape "
                     f"{(n_samples, *table.shape[1:])} for {n_samples} samples."
                 )
-        return selection
+        if self.record is None or self.record.candidates is None:
+            return selection
+        candidates = self.record.candidates[batch.samples]
+        return replace(selection, mask=candidates if mask is None else mask & candidates)
 
     def reset(
         self,
@@ -280,6 +287,8 @@ class Method(BaseEstimator):
                 self.settle(**{name: value})
             elif name == "eps":  # it has been set to something else since
                 self.eps_of_labels = None
+                if self.record is not None:
+                    self.record.candidates = None
 
 
 class ConsensusMethod(Method):

@@ -1,12 +1,16 @@
 """T_w="auto": the warm-up ends when the network begins to memorize, and is told."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from sklearn_lec import LECClassifier
 from sklearn_lec._training.warmup import WarmupWatch
+from sklearn_lec.estimation import NoiseEstimate
 from sklearn_lec.methods import LTEC
+from tests._training.interruption import power_cut
 from tests.helpers import weights
 
 
@@ -53,6 +57,58 @@ def test_the_training_is_the_one_of_a_user_who_knew_the_epoch(wide, settings):
 
     assert torch.equal(weights(clf), weights(knowing))
     assert "agreement" not in knowing.history[-1]
+
+
+@pytest.fixture
+def memorizing(monkeypatch):
+    """Return a classifier that memorizes everything, and whose estimate takes the first 24 labels of 60 for wrong."""
+    wrong_probability = np.where(np.arange(60) < 24, 0.9, 0.1)
+    wrong_probability[-1] = np.nan
+
+    labels = np.arange(60) % 3
+    found = NoiseEstimate.from_predictions(labels, np.eye(3)[labels], classes=np.arange(3))
+    found = replace(found, eps=0.4, wrong_probability=wrong_probability)
+    monkeypatch.setattr(NoiseEstimate, "from_predictions", lambda *args, **kwargs: found)
+    return {"eps": "auto"}
+
+
+@pytest.mark.parametrize("method", ["self-training", "lnec", "lsec", "ltec", "ltec-full"])
+def test_where_the_network_memorizes_held_out_predictions_have_a_vote(wide, settings, memorizing, method):
+    settings = {k: v for k, v in settings.items() if k != "M" or method != "self-training"}
+
+    clf = LECClassifier(method=method, **settings | memorizing).fit(*wide)
+
+    assert clf.T_w_ < 12
+    assert (clf.clean_score_[:24] == 0).all()
+    assert clf.clean_score_[24:59].max() > 0.5
+    assert clf.clean_score_[-1] == 0  # of which nothing is known
+
+
+def test_where_the_network_does_not_memorize_the_network_alone_votes(wide, settings, memorizing):
+    clf = LECClassifier(**settings | memorizing | {"lr": 1e-6}).fit(*wide)
+
+    assert clf.T_w_ == 12
+    assert clf.clean_score_[:24].max() > 0
+
+
+def test_held_out_predictions_have_their_vote_after_a_checkpoint_too(wide, settings, memorizing, tmp_path):
+    settings |= memorizing
+    whole = LECClassifier(**settings).fit(*wide)
+    with power_cut(epoch=30, batch=1, method="ltec"):
+        LECClassifier(**settings, method="ltec", checkpoint_dir=tmp_path).fit(*wide)
+
+    resumed = LECClassifier(**settings, method="ltec", checkpoint_dir=tmp_path).fit(*wide)
+
+    assert torch.equal(weights(resumed), weights(whole))
+    assert (resumed.clean_score_[:24] == 0).all()
+
+
+def test_held_out_predictions_lose_their_vote_with_the_estimate(wide, settings, memorizing):
+    clf = LECClassifier(**settings | memorizing).fit(*wide)
+
+    clf.set_params(eps=0.2).partial_fit(*wide)
+
+    assert clf.clean_mask_[:24].any()
 
 
 def test_a_training_that_goes_on_keeps_its_warm_up(wide, settings, tmp_path):
