@@ -6,11 +6,9 @@ labels; the noise of a seed is the same for all methods. Every finished training
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import NamedTuple
 
-import joblib
 import numpy as np
 import torch
 from sklearn.base import clone
@@ -19,6 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.callbacks import measurements
 from benchmarks.files import write_whole
+from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.methods import parameters_of
 from benchmarks.tables import markdown_table
 from sklearn_lec import LECClassifier
@@ -70,25 +69,37 @@ def noisy_digits(noise_name: str, *, seed: int) -> NoisyDigits:
     return NoisyDigits(X_train, y_train, y_noisy, X_test, y_test, noise)
 
 
-def run(noise_name, method, seed, epochs):
+class Cell(NamedTuple):
+    """One training."""
+
+    noise: str
+    method: str
+    seed: int
+    epochs: int
+
+
+def cell_of(record: dict) -> Cell:
+    """Return the training that a record is of."""
+    return Cell(*(record[field] for field in Cell._fields))
+
+
+def measure(cell: Cell) -> dict:
+    """Train a method and return the record."""
     torch.set_num_threads(1)
-    digits = noisy_digits(noise_name, seed=seed)
+    method = cell.method
+    digits = noisy_digits(cell.noise, seed=cell.seed)
     known = {"method": "forward", "corruption_matrix": digits.noise.corruption_matrix_}
     classifier = LECClassifier(
         **known if method == KNOWN_MATRIX else {"method": method},
         eps=digits.noise.eps,
         **{"T_w": T_W} if method in METHODS and "T_w" in parameters_of(method) else {},
-        max_epochs=epochs,
-        random_state=seed,
+        max_epochs=cell.epochs,
+        random_state=cell.seed,
         verbose=0,
         **measurements(digits.X_test, digits.y_test, y_true=digits.y_train),
     ).fit(digits.X_train, digits.y_noisy)
     accuracy = classifier.history[:, "accuracy"]
-    return {
-        "noise": noise_name,
-        "method": method,
-        "seed": seed,
-        "epochs": epochs,
+    return cell._asdict() | {
         "final": accuracy[-1],
         "peak": max(accuracy),
         "precision": classifier.history[-1, "label_precision"],
@@ -117,22 +128,11 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("benchmarks/digits.jsonl"))
     options = parser.parse_args()
 
-    results = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    done = {(r["noise"], r["method"], r["seed"], r["epochs"]) for r in results}
-    wanted = [(n, m, s, options.epochs) for s in range(options.seeds) for n in NOISES for m in options.methods]
-    missing = [cell for cell in wanted if cell not in done]
-    parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-    with options.out.open("a") as file:
-        for number, result in enumerate(parallel(joblib.delayed(run)(*cell) for cell in missing), 1):
-            results.append(result)
-            print(json.dumps(result), file=file, flush=True)
-            print(f"{number}/{len(missing)} {result['noise']} {result['method']} seed {result['seed']}")
-    page = PAGE.format(
-        epochs=options.epochs,
-        T_w=T_W,
-        seeds=options.seeds,
-        table=markdown([r for r in results if (r["noise"], r["method"], r["seed"], r["epochs"]) in wanted]),
-    )
+    check = check_of_parts(*Cell._fields, *MEASURES)
+    file = LinesFile(options.out, beginning=b'{"noise": "', check=check)
+    cells = [Cell(n, m, s, options.epochs) for s in range(options.seeds) for n in NOISES for m in options.methods]
+    records = complete(file, cells, cell_of=cell_of, measure=measure, jobs=options.jobs)
+    page = PAGE.format(epochs=options.epochs, T_w=T_W, seeds=options.seeds, table=markdown(records))
     write_whole(options.out.with_suffix(".md"), page.encode())
     print(page)
 

@@ -9,7 +9,7 @@ import joblib
 
 from benchmarks.files import DamagedFileError, open_plain
 
-__all__ = ["DamagedRecordError", "LinesFile", "complete", "read_lines"]
+__all__ = ["DamagedRecordError", "LinesFile", "check_of_parts", "complete", "read_lines"]
 
 
 class DamagedRecordError(DamagedFileError):
@@ -56,6 +56,16 @@ class LinesFile:
             handle.flush()
             os.fsync(handle.fileno())
         self.records.append(record)
+
+
+def check_of_parts(*parts: str) -> Callable[[object], None]:
+    """Return a check that a record is an object with some parts at least."""
+
+    def check(record):
+        if not isinstance(record, dict) or not record.keys() >= set(parts):
+            raise ValueError(f"it must be an object with {', '.join(parts)}")
+
+    return check
 
 
 def complete(

@@ -7,14 +7,13 @@ piece is one line of the file given by ``--out``; a second run does only what is
 """
 
 import argparse
-import json
 import tempfile
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import joblib
 import numpy as np
 import torch
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -25,6 +24,7 @@ from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring
 from skorch.dataset import ValidSplit
 
 from benchmarks.files import write_whole
+from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.model_selection_page import SCORES, SEARCH, STOPPING, page_of
 from sklearn_lec import LECClassifier
 from sklearn_lec.datasets import fetch_mnist
@@ -234,18 +234,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/model_selection.jsonl"))
     options = parser.parse_args(arguments)
 
-    records = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    done = {piece_of(record) for record in records}
-    missing = [piece for piece in all_pieces() if piece not in done]
-    parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-    with options.out.open("a") as file:
-        for number, record in enumerate(parallel(joblib.delayed(measure)(p, options.data_home) for p in missing), 1):
-            records.append(record)
-            print(json.dumps(record), file=file, flush=True)
-            print(f"{number}/{len(missing)}", *record.values(), flush=True)
-    by_piece = {piece_of(record): record for record in records}
-    in_order = [by_piece[piece] for piece in all_pieces()]
-    page = page_of(in_order, lengths=LENGTHS, stopping_length=STOPPING_LENGTH)
+    file = LinesFile(options.out, beginning=b'{"part": "', check=check_of_parts(*Piece._fields))
+    of_piece = partial(measure, data_home=options.data_home)
+    records = complete(file, all_pieces(), cell_of=piece_of, measure=of_piece, jobs=options.jobs)
+    page = page_of(records, lengths=LENGTHS, stopping_length=STOPPING_LENGTH)
     write_whole(options.out.with_suffix(".md"), page.encode())
     print(page)
 

@@ -23,7 +23,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
 from benchmarks.files import write_whole
-from benchmarks.lines import LinesFile, complete
+from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.no_knobs_page import AS_IT_COMES, CLEANLAB, KNOWN, METHODS, page_of
 from benchmarks.noise_problems import DATA, NOISES
 from sklearn_lec import LECClassifier
@@ -120,10 +120,7 @@ def measure(cell: Cell, *, data_home=None) -> dict:
     return record
 
 
-def check_record(record) -> None:
-    """Raise a ValueError for what `measure` has not returned."""
-    if not isinstance(record, dict) or not {*Cell._fields, "true_eps", "scores", "seconds"} <= record.keys():
-        raise ValueError("it must be an object with the data, the noise, the seed, the part, scores and seconds")
+check_record = check_of_parts(*Cell._fields, "true_eps", "scores", "seconds")
 
 
 def cell_of(record: dict) -> Cell:

@@ -36,6 +36,9 @@ class Problem:
         """The name of the problem within its table."""
         return f"{self.data}, {self.noise}" + ("" if self.model == MLP else f", {self.model}")
 
+    def __str__(self):
+        return self.title
+
 
 @dataclass(frozen=True)
 class NoisyLabels:

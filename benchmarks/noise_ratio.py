@@ -8,9 +8,9 @@ what is missing. The page is written beside that file, as Markdown.
 import argparse
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import joblib
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from benchmarks.files import write_whole
-from benchmarks.lines import LinesFile
+from benchmarks.lines import LinesFile, complete
 from benchmarks.noise_candidates import OTHERS, Evidence
 from benchmarks.noise_page import page_of
 from benchmarks.noise_problems import MLP, PROBLEMS, Problem, load
@@ -30,9 +30,10 @@ from sklearn_lec.estimation import NoiseEstimate
 OUT = Path("benchmarks/results/noise_ratio.jsonl")
 
 
-def measure(problem: Problem, *, seed: int, data_home) -> dict:
-    """Return what all estimators say about one problem, as a record."""
+def measure(cell: tuple[Problem, int], *, data_home=None) -> dict:
+    """Return what all estimators say about a problem with a seed, as a record."""
     torch.set_num_threads(1)
+    problem, seed = cell
     labels = load(problem, seed=seed, data_home=data_home)
     X, y = labels.X, labels.given
     net = LECClassifier(random_state=seed, device="cpu", verbose=0)
@@ -94,16 +95,8 @@ def run(out: Path, *, seeds: int, data_home=None, jobs: int = 1, problems: Seque
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     file = LinesFile(out, beginning=BEGINNING, check=check_record)
-    done = {key_of(record) for record in file.records}
-    wanted = [(problem, seed) for seed in range(seeds) for problem in problems]
-    missing = [cell for cell in wanted if cell not in done]
-    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-    work = (joblib.delayed(measure)(problem, seed=seed, data_home=data_home) for problem, seed in missing)
-    for number, record in enumerate(parallel(work), 1):
-        file.append(record)
-        problem, seed = key_of(record)
-        print(f"{number}/{len(missing)} {problem.title}, seed {seed}", flush=True)
-    page = page_of([record for record in file.records if key_of(record) in wanted])
+    cells = [(problem, seed) for seed in range(seeds) for problem in problems]
+    page = page_of(complete(file, cells, cell_of=key_of, measure=partial(measure, data_home=data_home), jobs=jobs))
     write_whole(out.with_suffix(".md"), page.encode())
     return page
 

@@ -43,9 +43,9 @@ def measured(monkeypatch):
     """Return the list of what was measured, which is nothing but written down."""
     cells = []
 
-    def measure(problem, *, seed, data_home):
-        cells.append((problem, seed))
-        return record_of(problem, seed=seed)
+    def measure(cell, *, data_home):
+        cells.append(cell)
+        return record_of(cell[0], seed=cell[1])
 
     monkeypatch.setattr(noise_ratio, "measure", measure)
     return cells
@@ -108,7 +108,7 @@ def test_a_damaged_line_is_named_and_the_file_left_as_it_is(tmp_path, measured, 
 
 
 def test_a_problem_is_measured_with_all_estimators():
-    record = noise_ratio.measure(Problem("iris", "sym-20"), seed=100, data_home=None)
+    record = noise_ratio.measure((Problem("iris", "sym-20"), 100))
 
     check_record(json.loads(json.dumps(record)))
     low, high = record["interval"]
@@ -119,7 +119,7 @@ def test_a_problem_is_measured_with_all_estimators():
 
 
 def test_logistic_regression_has_no_epochs_to_count():
-    record = noise_ratio.measure(Problem("iris", "clean", "logistic regression"), seed=100, data_home=None)
+    record = noise_ratio.measure((Problem("iris", "clean", "logistic regression"), 100))
 
     assert record["cost"] is None
     assert record["estimates"]["disagreement"] == record["model_error"] < 0.1
