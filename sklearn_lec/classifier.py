@@ -32,6 +32,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         Has to return logits of shape (n_samples, n_classes). Arguments of its constructor named ``in_features``,
         ``in_channels`` and ``num_classes`` are filled in from the data, unless set as ``module__num_classes=...``;
         so is ``num_classes`` of torchvision's models. Methods with several networks need the class, not an instance.
+        An instance keeps what it has learned: if that includes these labels, ``eps="auto"`` finds too few wrong ones.
     method : str, Method class or Method instance, default="ltec"
         How samples are selected:
 

@@ -94,6 +94,11 @@ def test_a_warm_up_that_never_ends_is_warned_of(quick, method, recwarn):
     assert len(messages) == ("T_w" in METHODS[method]._get_param_names())
 
 
+def test_a_single_epoch_that_is_all_warm_up_is_warned_of(quick):
+    with pytest.warns(UserWarning, match="T_w='auto' is not smaller than max_epochs=1: the whole training is warm-up"):
+        LECClassifier(TinyNet, **quick | {"T_w": "auto", "max_epochs": 1}).fit(X, Y)
+
+
 @pytest.mark.parametrize(
     ("method", "given", "n_warnings"),
     [("d2l", {"W": 3}, 1), ("d2l", {"W": 2}, 0), ("co-teaching", {"T_k": 4}, 1), ("co-teaching", {"T_k": 3}, 0)],

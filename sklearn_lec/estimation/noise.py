@@ -41,8 +41,10 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
         For the folds, if `cv` leaves them open, and for a `LECClassifier` that has no `random_state` of its own.
     pred_probs : array-like of shape (n_samples, n_classes) or None, default=None
         Predictions for samples that were held out, if you have them; `estimator` and `X` may be None then.
+        Predictions for samples that the model was trained on agree with wrong labels, too: the estimate is too low.
     classes : array-like of shape (n_classes,) or None, default=None
-        What the columns of `pred_probs` stand for; None takes the labels in y, ascending.
+        What the columns of `pred_probs` stand for; None takes the names of its columns if these are the labels in y,
+        and else the labels ascending.
 
     Returns
     -------
@@ -71,6 +73,8 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
     """
     if pred_probs is not None:
         y = check_labels(y, n_samples=len(pred_probs))
+        if classes is None and hasattr(pred_probs, "columns") and set(pred_probs.columns) >= set(y.tolist()):
+            classes = pred_probs.columns
         classes = check_classes(y, known=classes)
         pred_probs = _check_pred_probs(pred_probs, n_classes=len(classes))
     else:

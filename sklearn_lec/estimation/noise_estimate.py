@@ -1,5 +1,6 @@
 """NoiseEstimate: how many labels are wrong, which, and whether the figure can be trusted."""
 
+import textwrap
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -20,6 +21,9 @@ LEAST_SKILL = 0.15
 """Agreement beyond chance below which predictions say nothing about labels."""
 WIDEST = 0.12
 """Half the width of an interval from which on an estimate says too little."""
+LINE_LENGTH = 88
+LONGEST_TABLE = 20
+"""Classes in the summary."""
 
 
 class NoEstimateError(ValueError):
@@ -52,7 +56,7 @@ class NoiseEstimate:
     disagreement : float
         The share of samples whose label is not what was predicted for them: wrong labels and errors of the network.
     curve : ndarray of shape (n_points, 4)
-        What `plot` shows: confidence, agreement, the same as fitted, and the plateau.
+        What `plot` shows, for groups of rising confidence: confidence, agreement, the same as fitted, and the plateau.
 
     Examples
     --------
@@ -66,9 +70,9 @@ class NoiseEstimate:
     10.2% of 1000 labels are wrong (90 % interval: 8.6% to 11.8%).
     Predictions disagree with 12.1% of the labels, errors of the model included.
     <BLANKLINE>
-    label    given   wrong  most of them are
-      dog      609   16.5%  cat
-      cat      391    0.3%  dog
+    label    given            wrong  most should be
+      dog      609      101 (16.5%)  cat
+      cat      391         1 (0.3%)  dog
     """
 
     eps: float
@@ -141,23 +145,27 @@ class NoiseEstimate:
         lines = [
             f"{self.eps:.1%} of {self.counts.sum()} labels are wrong (90 % interval: {low:.1%} to {high:.1%}).",
             f"Predictions disagree with {self.disagreement:.1%} of the labels, errors of the model included.",
-            *(f"Not to be trusted: {doubt}" for doubt in self.doubts),
+            *(textwrap.fill(f"Not to be trusted: {doubt}", LINE_LENGTH) for doubt in self.doubts),
             "",
             *self._table(),
         ]
         return "\n".join(lines)
 
     def _table(self):
-        """Return the lines of a table of the classes, those with the most wrong labels first."""
+        """Yield the lines of a table of the classes, those with the most wrong labels first."""
         joint = self.counts * (1 - self.per_class)  # right labels; the true class has as many more as it lost
         joint = joint / np.maximum(self.corruption_matrix.diagonal(), 1e-12)
         wrong = joint[:, None] * self.corruption_matrix * (1 - np.eye(len(self.counts)))
-        width = max(len("label"), *(len(str(label)) for label in self.classes_))
-        yield f"{'label':>{width}}  {'given':>7}  {'wrong':>6}  most of them are"
-        for k in np.argsort(-self.counts * self.per_class, kind="stable"):
-            is_any = self.per_class[k] * self.counts[k] >= 0.5
-            source = self.classes_[wrong[:, k].argmax()] if is_any else "-"
-            yield f"{self.classes_[k]!s:>{width}}  {self.counts[k]:>7}  {self.per_class[k]:>6.1%}  {source}"
+        n_wrong = self.counts * self.per_class
+        shown = np.argsort(-n_wrong, kind="stable")[:LONGEST_TABLE]
+        width = max(len("label"), *(len(str(label)) for label in self.classes_[shown]))
+        yield f"{'label':>{width}}  {'given':>7}  {'wrong':>15}  most should be"
+        for k in shown:
+            source = self.classes_[wrong[:, k].argmax()] if n_wrong[k] >= 0.5 else "-"
+            share = f"{n_wrong[k]:.0f} ({self.per_class[k]:.1%})"
+            yield f"{self.classes_[k]!s:>{width}}  {self.counts[k]:>7}  {share:>15}  {source}"
+        if len(shown) < len(self.classes_):
+            yield f"and {len(self.classes_) - len(shown)} more classes, with fewer wrong labels"
 
     def plot(self, ax=None):
         """Show the agreement of predictions with labels against their confidence, with the fitted plateau.
@@ -174,15 +182,18 @@ class NoiseEstimate:
         import matplotlib.pyplot as plt
 
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
-        confidence, agreement, fitted, plateau = self.curve.T
+        _, agreement, fitted, plateau = self.curve.T
+        rank = 100 * (np.arange(len(agreement)) + 0.5) / len(agreement)
         low, high = self.interval
-        ax.axhspan(1 - high, 1 - low, color="C1", alpha=0.2, linewidth=0, label="90 % interval")
-        ax.plot(confidence, plateau, color="C1", linestyle="--", label=f"plateau: {self.eps:.1%} of labels wrong")
-        ax.plot(confidence, fitted, color="C0", label="fit")
-        ax.plot(confidence, agreement, "o", color="C0", label="samples, grouped")
+        color = "C1" if self.is_trustworthy else "0.5"
+        ax.axhspan(1 - high, 1 - low, color=color, alpha=0.2, linewidth=0, label="90 % interval")
+        ax.plot(rank, plateau, color=color, linestyle="--", label=f"plateau: {self.eps:.1%} of labels wrong")
+        ax.plot(rank, fitted, color="C0", label="fit")
+        ax.plot(rank, agreement, "o", color="C0", label=f"predictions, in {len(rank)} groups")
         ax.set(
-            xlabel="confidence, compared to other predictions of the class (0: median)",
-            ylabel="share of predictions that agree with the label",
+            xlabel="predictions of each class, from the least to the most confident (%)",
+            ylabel="share that agrees with the label",
+            xlim=(0, 100),
             ylim=(min(agreement.min(), fitted.min(), 1 - high) - 0.05, 1.02),
         )
         if not self.is_trustworthy:

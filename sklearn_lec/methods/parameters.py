@@ -51,9 +51,10 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
         warnings.warn("max_epochs=0: the network is built, but not trained. Raise max_epochs.", stacklevel=5)
         return
     for name in TOO_FEW_EPOCHS.keys() & values.keys():
-        if is_number(values[name]) and values[name] >= n_epochs:
+        fewest = 1 if is_open(values[name]) else values[name]
+        if fewest is not None and fewest >= n_epochs:
             warnings.warn(
-                f"{name}={values[name]} is not smaller than max_epochs={n_epochs}: {TOO_FEW_EPOCHS[name]}. Lower "
+                f"{name}={values[name]!r} is not smaller than max_epochs={n_epochs}: {TOO_FEW_EPOCHS[name]}. Lower "
                 f"{name} or raise max_epochs.",
                 stacklevel=5,
             )

@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.datasets import make_blobs
@@ -64,6 +65,17 @@ def test_columns_of_given_predictions_may_be_in_any_order(blobs):
 
     assert reversed_.eps == pytest.approx(in_order.eps, abs=1e-3)
     np.testing.assert_allclose(reversed_.per_class[::-1], in_order.per_class, atol=1e-2)
+
+
+def test_columns_of_a_data_frame_are_known_by_their_names(blobs):
+    X, given, _ = blobs
+    pred_probs = cross_val_predict(LogisticRegression(), X, given, method="predict_proba")
+    frame = pd.DataFrame(pred_probs, columns=["ant", "bee", "cat"])[["cat", "bee", "ant"]]
+
+    estimate = estimate_noise(None, None, given, pred_probs=frame)
+
+    assert estimate.classes_.tolist() == ["cat", "bee", "ant"]
+    assert estimate.eps == pytest.approx(0.2, abs=0.03)
 
 
 def test_samples_without_a_prediction_take_no_part(blobs):
@@ -136,6 +148,19 @@ def test_the_summary_names_the_classes_that_are_taken_for_another(blobs):
     assert "900 labels are wrong (90 % interval: " in lines[0]
     assert lines[-3].split()[0] == "ant"
     assert lines[-3].split()[-1] == "bee"
+
+
+def test_the_summary_of_many_classes_is_short():
+    y = np.repeat(np.arange(50), 20)
+    pred_probs = np.full((1000, 50), 0.002)
+    pred_probs[np.arange(1000), y] = 0.902
+    y[0] = 49
+
+    lines = str(estimate_noise(None, None, y, pred_probs=pred_probs)).splitlines()
+
+    assert len(lines) == 2 + 1 + 1 + 20 + 1
+    assert lines[4].split()[0] == "49"
+    assert lines[-1] == "and 30 more classes, with fewer wrong labels"
 
 
 def test_the_plot_shows_the_samples_the_fit_and_the_plateau(blobs):
