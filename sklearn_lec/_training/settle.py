@@ -43,8 +43,8 @@ def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> N
             low, high = estimate.interval
             warn_caller(
                 f"eps={AUTO!r} is estimated as {estimate.eps:.2f} (90 % interval {low:.2f} to {high:.2f}), which "
-                f"cannot be trusted: {' Besides, '.join(estimate.doubts)} eps_={eps:.2f} is used all the same; set eps if you "
-                "know better."
+                f"cannot be trusted: {' Besides, '.join(estimate.doubts)} eps_={eps:.2f} is used all the same; set eps "
+                "if you know better."
             )
     else:
         shares = shares_of_labels(eps, classes)
