@@ -215,6 +215,7 @@ def held_out_probabilities(
             checkpoint_dir=checkpoint_dir(),
             verbose=0,
             callbacks__linear_decay=None,
+            callbacks__print_log=None,
             predict_nonlinearity=net.predict_nonlinearity,
             **{name: _plain(name, plan) for name in of_loaders},
             **fit_arguments,

@@ -33,8 +33,9 @@ class Prior:
     offset: tuple[float, float] = (3.0, 2.0)
     """Logit of the probability that a prediction of median confidence is right."""
     offset_of_class: float = 1.0
-    log_slope: tuple[float, float] = (1.0, 1.0)
-    """Logarithm of how fast that rises with the confidence."""
+    log_slope: tuple[float, float] = (1.5, 0.5)
+    """Logarithm of how fast that rises with the confidence. With much noise the data say little of it, and a slope that
+    is taken for too small puts the plateau too high."""
 
 
 PRIOR = Prior()
