@@ -1,17 +1,23 @@
 """The data sets of the paper, as arrays: torchvision's loaders and checksums behind scikit-learn's ``fetch_*``."""
 
+import io
+import pickle
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import torchvision.datasets
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
-from torchvision.datasets.utils import check_integrity, extract_archive
+from torchvision.datasets.utils import check_integrity, download_url, extract_archive
+
+from sklearn_lec._validation import did_you_mean
 
 __all__ = [
     "CIFAR100_CLASSES_LIKE_CIFAR10",
     "fetch_cifar10",
+    "fetch_cifar10n",
     "fetch_cifar100",
     "fetch_fashion_mnist",
     "fetch_mnist",
@@ -37,8 +43,21 @@ _SOURCES = {
     "FashionMNIST": "H. Xiao et al., 'Fashion-MNIST: a novel image dataset for benchmarking', arXiv:1708.07747, 2017.",
     "CIFAR10": "A. Krizhevsky, 'Learning multiple layers of features from tiny images', 2009.",
     "CIFAR100": "A. Krizhevsky, 'Learning multiple layers of features from tiny images', 2009.",
+    "CIFAR10N": "J. Wei et al., 'Learning with noisy labels revisited', ICLR 2022; for research only (CC BY-NC 4.0).",
     "SVHN": "Y. Netzer et al., 'Reading digits in natural images with unsupervised feature learning', 2011.",
 }
+
+CIFAR10N_FILE = "CIFAR-10_human.pt"
+CIFAR10N_MD5 = "96644db5574813cae939af5f7f2a0aec"
+CIFAR10N_URL = f"https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/main/data/{CIFAR10N_FILE}"
+CIFAR10N_LABELS = {
+    "aggregate": "aggre_label",
+    "random1": "random_label1",
+    "random2": "random_label2",
+    "random3": "random_label3",
+    "worst": "worse_label",
+}
+"""What the authors' file calls the labels."""
 
 _PARAMETERS = """
 
@@ -88,6 +107,68 @@ def fetch_cifar10(data_home=None, *, subset="train", return_X_y=False, download_
     return _fetch(torchvision.datasets.CIFAR10, data_home, subset, return_X_y, download_if_missing, dtype)
 
 
+def fetch_cifar10n(
+    data_home=None, *, noise="worst", return_X_y=False, download_if_missing=True, dtype="float32"
+) -> Bunch | tuple[np.ndarray, np.ndarray]:
+    """Load CIFAR-10N: the 50,000 training images of CIFAR-10 with labels that people gave.
+
+    Each image was labelled by three people. Test images are those of ``fetch_cifar10(subset="test")``.
+
+    Parameters
+    ----------
+    data_home : str, Path or None, default=None
+        The folder with CIFAR-10, as for `fetch_cifar10`, and with the authors' file ``CIFAR-10_human.pt``. Missing
+        files are downloaded into it. None means the data folder of scikit-learn.
+    noise : {"worst", "random1", "random2", "random3", "aggregate"}, default="worst"
+        "random1" to "random3" are the labels of the first to third person, of which 17 to 18 % are wrong; "aggregate"
+        is what most of them say (9 %); "worst" takes a wrong one where there is any (40 %).
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    download_if_missing : bool, default=True
+        Whether to download missing files.
+    dtype : {"float32", "uint8"}, default="float32"
+        As for `fetch_cifar10`.
+
+    Returns
+    -------
+    dataset : Bunch
+        As that of `fetch_cifar10`, with the labels that people gave as ``target``, and the right ones as
+        ``target_clean``, both int64 ndarrays of shape (50000,).
+    (data, target) : tuple if `return_X_y` is True
+
+    Notes
+    -----
+    The file is a pickle. Its checksum is compared, and it is read so that no code in it can run.
+    """
+    if noise not in CIFAR10N_LABELS:
+        known = ", ".join(map(repr, CIFAR10N_LABELS))
+        raise ValueError(
+            f"unknown noise {noise!r}; {did_you_mean(noise, CIFAR10N_LABELS)}noise must be one of {known}."
+        )
+    cifar10 = fetch_cifar10(data_home, download_if_missing=download_if_missing, dtype=dtype)
+    labels = _labels_of_people(_folder(data_home), download_if_missing)
+    if not np.array_equal(labels["clean_label"], cifar10.target):
+        raise OSError(
+            f"{CIFAR10N_FILE} is about other images than CIFAR-10: its right labels are not those of CIFAR-10."
+        )
+    given = labels[CIFAR10N_LABELS[noise]].astype(np.int64)
+    if return_X_y:
+        return cifar10.data, given
+    share = (given != cifar10.target).mean()
+    description = (
+        f"CIFAR10N, {noise}\n\n{len(given)} images of shape {cifar10.data.shape[1:]} (channels, height, width) in "
+        f"{len(cifar10.target_names)} classes,\nlabelled by people; {share:.1%} of the labels are wrong.\n\n"
+        f"Sources: {_SOURCES['CIFAR10N']}\n{_SOURCES['CIFAR10']}\n"
+    )
+    return Bunch(
+        data=cifar10.data,
+        target=given,
+        target_clean=cifar10.target,
+        target_names=cifar10.target_names,
+        DESCR=description,
+    )
+
+
 @_documented
 def fetch_cifar100(data_home=None, *, subset="train", return_X_y=False, download_if_missing=True, dtype="float32"):
     """Load CIFAR-100: photographs in 100 classes, 50,000 for training and 10,000 for testing, 3x32x32."""
@@ -106,7 +187,7 @@ def _fetch(loader, data_home, subset, return_X_y, download_if_missing, dtype):
         raise ValueError(f"subset must be 'train' or 'test', got {subset!r}.")
     if dtype not in ("float32", "uint8", np.float32, np.uint8):
         raise ValueError(f"dtype must be 'float32' or 'uint8', got {dtype!r}.")
-    root = Path(get_data_home() if data_home is None else data_home).expanduser()
+    root = _folder(data_home)
     dataset, data, target = _load(loader, root, subset, download_if_missing)
     if data.ndim == 3:
         data = data[:, None]
@@ -124,6 +205,44 @@ def _fetch(loader, data_home, subset, return_X_y, download_if_missing, dtype):
         f"{len(target_names)} classes,\nread by torchvision.datasets.{name} from {root}.\n\nSource: {_SOURCES[name]}\n"
     )
     return Bunch(data=data, target=target, target_names=target_names, DESCR=description)
+
+
+def _folder(data_home):
+    return Path(get_data_home() if data_home is None else data_home).expanduser()
+
+
+def _labels_of_people(root: Path, download_if_missing: bool) -> dict[str, np.ndarray]:
+    """Return the arrays of the authors' file by name, downloaded if need be."""
+    file = root / CIFAR10N_FILE
+    try:
+        if not file.exists() and download_if_missing:
+            download_url(CIFAR10N_URL, str(root), CIFAR10N_FILE, CIFAR10N_MD5)
+        if not check_integrity(file, CIFAR10N_MD5):
+            raise OSError("it is damaged" if file.exists() else "it is not there")
+        with zipfile.ZipFile(file) as archive:
+            return _ArraysOnly(io.BytesIO(archive.read("archive/data.pkl"))).load()
+    except Exception as error:  # torchvision and urllib raise many kinds
+        advice = "" if download_if_missing else "Set download_if_missing=True to download it, or g"
+        raise OSError(
+            f"{file} could not be read: {error}. {advice or 'G'}et it from {CIFAR10N_URL} (MD5 {CIFAR10N_MD5}) and put "
+            "it there."
+        ) from error
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """Reads pickled arrays of numbers, and refuses everything else: a pickle could run any code."""
+
+    def find_class(self, module, name):
+        """Return one of the few functions that arrays are pickled with."""
+        known = {
+            ("numpy.core.multiarray", "_reconstruct"): lambda *args: np.empty(0),
+            ("numpy", "ndarray"): np.ndarray,
+            ("numpy", "dtype"): np.dtype,
+            ("_codecs", "encode"): lambda text, _: text.encode("latin1"),
+        }
+        if (module, name) not in known:
+            raise pickle.UnpicklingError(f"{module}.{name} is not part of an array")
+        return known[module, name]
 
 
 def _load(loader, root, subset, download_if_missing):

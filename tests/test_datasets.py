@@ -2,16 +2,20 @@ import gzip
 import pickle
 import shutil
 import tarfile
+import zipfile
 
 import numpy as np
 import pytest
 import scipy.io
 import torchvision
+from sklearn.utils import Bunch
 from torchvision.datasets.utils import calculate_md5
 
+from sklearn_lec import datasets
 from sklearn_lec.datasets import (
     CIFAR100_CLASSES_LIKE_CIFAR10,
     fetch_cifar10,
+    fetch_cifar10n,
     fetch_cifar100,
     fetch_fashion_mnist,
     fetch_mnist,
@@ -65,6 +69,69 @@ def test_cifar10_is_returned_with_the_channels_first(shared_data):
     assert (X.shape, X.dtype) == ((10_000, 3, 32, 32), np.uint8)
     assert np.array_equal(X[7].transpose(1, 2, 0), np.asarray(original[7][0]))
     assert y[7] == original[7][1]
+
+
+@pytest.mark.parametrize(
+    ("noise", "share"),
+    [("worst", 0.40208), ("aggregate", 0.0901), ("random1", 0.17234), ("random2", 0.18122), ("random3", 0.1764)],
+)
+def test_labels_that_people_gave_are_those_of_the_images_of_cifar10(shared_data, noise, share):
+    people = fetch_cifar10n(shared_data, noise=noise, download_if_missing=False, dtype="uint8")
+
+    cifar10 = torchvision.datasets.CIFAR10(shared_data)
+    assert people.target_clean.tolist() == cifar10.targets
+    assert (people.target != people.target_clean).mean() == pytest.approx(share)
+    assert np.array_equal(people.data[7].transpose(1, 2, 0), cifar10.data[7])
+    assert f"{share:.1%} of the labels are wrong" in people.DESCR
+
+
+@pytest.fixture
+def file_of_people(tmp_path, monkeypatch):
+    """Write a file in the place of the labels that people gave, and return the folder; `labels` may be anything."""
+    monkeypatch.setattr(datasets, "fetch_cifar10", lambda *args, **kwargs: Bunch(data=None, target=np.arange(3)))
+
+    def write(labels):
+        file = tmp_path / "CIFAR-10_human.pt"
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("archive/data.pkl", pickle.dumps(labels, protocol=2))
+        monkeypatch.setattr(datasets, "CIFAR10N_MD5", calculate_md5(file))
+        return tmp_path
+
+    return write
+
+
+class RunsCode:
+    def __reduce__(self):
+        return print, ("code that was pickled has run",)
+
+
+def test_code_in_the_file_of_labels_is_not_run(file_of_people, capsys):
+    folder = file_of_people({"clean_label": np.arange(3), "worse_label": RunsCode()})
+
+    with pytest.raises(OSError, match="print is not part of an array"):
+        fetch_cifar10n(folder)
+
+    assert capsys.readouterr().out == ""
+
+
+def test_labels_of_other_images_are_refused(file_of_people):
+    folder = file_of_people({"clean_label": np.arange(3)[::-1].copy(), "worse_label": np.arange(3)})
+
+    with pytest.raises(OSError, match="its right labels are not those of CIFAR-10"):
+        fetch_cifar10n(folder)
+
+
+def test_a_damaged_file_of_labels_is_named(file_of_people, monkeypatch):
+    folder = file_of_people({})
+    (folder / "CIFAR-10_human.pt").write_bytes(b"not labels")
+
+    with pytest.raises(OSError, match=r"CIFAR-10_human.pt could not be read: it is damaged. Set download_if_missing"):
+        fetch_cifar10n(folder, download_if_missing=False)
+
+
+def test_a_misspelt_noise_is_told_with_the_right_ones():
+    with pytest.raises(ValueError, match=r"unknown noise 'worse'; did you mean 'worst'\? noise must be one of"):
+        fetch_cifar10n(noise="worse")
 
 
 def test_the_error_says_where_to_put_a_missing_file(tmp_path):
