@@ -235,14 +235,15 @@ class _ArraysOnly(pickle.Unpickler):
     def find_class(self, module, name):
         """Return one of the few functions that arrays are pickled with."""
         known = {
-            ("numpy.core.multiarray", "_reconstruct"): lambda *args: np.empty(0),
-            ("numpy", "ndarray"): np.ndarray,
-            ("numpy", "dtype"): np.dtype,
-            ("_codecs", "encode"): lambda text, _: text.encode("latin1"),
+            "numpy.core.multiarray._reconstruct": lambda *args: np.empty(0),
+            "numpy._core.multiarray._reconstruct": lambda *args: np.empty(0),  # as NumPy 2 writes it
+            "numpy.ndarray": np.ndarray,
+            "numpy.dtype": np.dtype,
+            "_codecs.encode": lambda text, _: text.encode("latin1"),
         }
-        if (module, name) not in known:
+        if f"{module}.{name}" not in known:
             raise pickle.UnpicklingError(f"{module}.{name} is not part of an array")
-        return known[module, name]
+        return known[f"{module}.{name}"]
 
 
 def _load(loader, root, subset, download_if_missing):
