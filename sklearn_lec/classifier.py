@@ -76,6 +76,11 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         For "forward": the probability of each label (column) given the true class (row), if it is known; classes in
         the order of `classes_`. "auto" estimates it as `eps` is, which is cheaper than the paper's way of None, and was
         better wherever both were tried.
+    n_networks : int or None, default=None
+        How many networks are trained side by side, for "ltec", "ltec-full", "self-training", "elr" and "standard". All
+        learn from the same samples: those whose loss is small in the mean over the networks. Predictions are averaged.
+        Two cost twice as much as one. None takes what the method needs: `M` for "lnec", two for "co-teaching", and else
+        one.
     W : int, default=12
         For "d2l": epochs with which the dimensionality of the current one is compared. Before the last of them
         there is no turning point.
@@ -173,7 +178,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
     backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n, "ltec-full" n
     passes to select and then one forward and backward pass per selected sample; "forward" trains twice. With separate
     votes the selected samples go forward once more, and they alone go backward. "lsec" needs a network with dropout or
-    noise. The record takes 8 bytes per sample, whatever `M`; "elr" takes 4 more for each class.
+    noise. With `n_networks` every figure is multiplied by it. The record takes 8 bytes per sample, whatever `M`; "elr" takes 4 more for each class.
 
     A sample with a value more than ten million times as large as those of all other samples would ruin what is learned
     from them, in batch norm above all. It is not learned from, `clean_mask_` is False for it, and a warning names it.
@@ -220,6 +225,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         T_k=10,
         percentile=97,
         corruption_matrix=None,
+        n_networks=None,
         W=12,
         lid_layer=None,
         random_state=None,
@@ -242,6 +248,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         self.T_k = T_k
         self.percentile = percentile
         self.corruption_matrix = corruption_matrix
+        self.n_networks = n_networks
         self.W = W
         self.lid_layer = lid_layer
         self.random_state = random_state

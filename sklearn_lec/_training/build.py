@@ -5,6 +5,7 @@ import reprlib
 import warnings
 from collections.abc import Container, Mapping
 from functools import lru_cache, partial
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch.optim import Adam, AdamW
 from torch.utils.data import Dataset
 
 from sklearn_lec._training.batches import arrays_in_memory, reference_parameter, to_like, without_subsets
-from sklearn_lec.methods import Method, as_method
+from sklearn_lec.methods import METHODS, Method, as_method
 from sklearn_lec.methods.parameters import ESTIMATOR_PARAMETERS, check_parameters
 from sklearn_lec.modules import NetworkEnsemble
 
@@ -59,7 +60,27 @@ def new_method(net) -> Method:
     left_open = [name for name, value in method.get_params(deep=False).items() if value is None and name in of_net]
     method.set_params(**{name: of_net[name] for name in left_open})
     method.check()
+    _set_number_of_networks(method, net)
     return method
+
+
+def _set_number_of_networks(method: Method, net) -> None:
+    """Let the method train as many networks as the net says, if it leaves that open."""
+    n_networks = net.n_networks
+    if n_networks is None:
+        return
+    if not isinstance(n_networks, Integral) or isinstance(n_networks, bool):
+        raise TypeError(f"n_networks must be a whole number or None, got {n_networks!r}.")
+    if n_networks < 1:
+        raise ValueError(f"n_networks must be at least 1, got {n_networks}.")
+    if method.averages_networks:
+        method.n_networks = int(n_networks)
+    elif n_networks != method.n_networks:
+        free = ", ".join(name for name, known in METHODS.items() if known.averages_networks)
+        raise ValueError(
+            f"n_networks={n_networks} does not fit method={net.method!r}, which trains {method.n_networks} network(s). "
+            f"Leave n_networks at None. Any number can be trained by {free}."
+        )
 
 
 def updated_method(net) -> Method:
@@ -68,7 +89,8 @@ def updated_method(net) -> Method:
     if type(method) is not type(net.method_) or method.n_networks != net.method_.n_networks:
         raise ValueError(
             f"the training under way is one of {type(net.method_).__name__} with {net.method_.n_networks} "
-            f"network(s); method={net.method!r}, M={net.M} cannot go on with it. Call fit, or initialize first."
+            f"network(s); method={net.method!r}, M={net.M}, n_networks={net.n_networks} cannot go on with it. Call "
+            "fit, or initialize first."
         )
     record = net.method_.record
     declared = {} if record is None else method.sample_memory(len(net.classes_inferred_))

@@ -71,6 +71,8 @@ class Method(BaseEstimator):
     "epoch", which then runs over the selected samples alone (Algorithm 2)."""
     n_networks = 1
     """How many networks are trained side by side."""
+    averages_networks = False
+    """Whether any number of networks may be trained, which have one vote together: the user's `n_networks` decides."""
     is_past_warmup = True
     """Whether this epoch counts in the share of epochs that selected a sample."""
     largest_share = 1.0
@@ -109,7 +111,7 @@ class Method(BaseEstimator):
     @property
     def same_samples_for_all(self) -> bool:
         """Whether all networks learn from the same samples."""
-        return self.n_networks == 1
+        return self.n_networks == 1 or self.averages_networks
 
     # --- what a method decides ------------------------------------------------------------------------------------
 
@@ -342,9 +344,12 @@ class ConsensusMethod(Method):
 
         A batch has too few samples of a rare class for a share of them: there all labels are compared.
         """
+        losses = batch.losses
+        if self.averages_networks and self.n_networks > 1:
+            losses = losses.unflatten(0, (-1, self.n_networks)).mean(dim=1)
         if self.scope == "epoch" and self.eps_of_labels is not None:
-            return small_loss_mask_of_labels(batch.losses, batch.labels, shares=self.eps_of_labels)
-        return small_loss_mask(batch.losses, eps=self.eps)
+            return small_loss_mask_of_labels(losses, batch.labels, shares=self.eps_of_labels)
+        return small_loss_mask(losses, eps=self.eps)
 
     def consensus(self, votes: Tensor) -> Tensor:
         """Return the samples on which the voters agree.

@@ -30,6 +30,7 @@ class ELR(Method):
     """
 
     title = "ELR"
+    averages_networks = True
     selects_samples = False
 
     def __init__(self, *, beta=0.7, reg_lambda=3.0):

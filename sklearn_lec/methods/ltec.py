@@ -19,6 +19,7 @@ class LTEC(ConsensusMethod):
     """
 
     title = "LTEC"
+    averages_networks = True
     n_passes = 1  # in every epoch: small losses are collected during the warm-up, too
 
     def sample_memory(self, n_classes: int) -> dict[str, Tensor]:

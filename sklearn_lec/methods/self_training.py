@@ -16,6 +16,7 @@ class SelfTraining(ConsensusMethod):
     """
 
     title = "Self-training"
+    averages_networks = True
 
     def __init__(self, *, eps=None, T_w=None):
         self.eps = eps

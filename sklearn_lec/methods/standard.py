@@ -9,3 +9,4 @@ class Standard(Method):
     """Learn from every sample in every epoch."""
 
     title = "Standard"
+    averages_networks = True
