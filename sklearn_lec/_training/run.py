@@ -168,7 +168,7 @@ class TrainingRun:
         context = NetContext(self.net, self)
         settle_eps(self.method, context, self.label_codes.classes)
         settle_warmup(self.method, max_epochs=self.net.max_epochs)
-        self.watch = WarmupWatch(self.method, len(self.label_codes.classes))
+        self.watch = WarmupWatch(self.method, self.codes)
         self.method.before_training(context)
         if self.checkpoints is not None:
             self.checkpoints.go_on()

@@ -25,18 +25,16 @@ def settle_warmup(method: Method, *, max_epochs: int) -> None:
 class WarmupWatch:
     """Measure, epoch by epoch, how well the network agrees with the given labels while it is trained on them.
 
-    Each class counts the same: a network that only knows the largest class has memorized nothing.
-
     Parameters
     ----------
     method : Method
-    n_classes : int
+    codes : int64 Tensor of shape (n_samples,)
+        The class number of every sample.
     """
 
-    def __init__(self, method: Method, n_classes: int):
+    def __init__(self, method: Method, codes: Tensor):
         self.method = method
-        self.n_classes = n_classes
-        self._labels: list[Tensor] = []
+        self.codes = codes
         self._hits: list[Tensor] = []
 
     @property
@@ -49,7 +47,6 @@ class WarmupWatch:
         """Count the samples of a batch that the networks together predict as they are labelled."""
         predicted = sum(output.detach() for output in outputs).argmax(dim=-1)
         self._hits.append(predicted == labels)
-        self._labels.append(labels)
 
     def end_epoch(self, record, warn) -> None:
         """Look at the epoch that has just ended, and end the warm-up if it is time.
@@ -63,41 +60,45 @@ class WarmupWatch:
             tells which.
         """
         is_left_open = "T_w" in self.method.settled
-        if not self._labels:
+        if not self._hits:
             if is_left_open:
                 record("agreement", None)  # a column without gaps, which skorch's table of epochs counts on
             return
-        method, labels, hits = self.method, torch.cat(self._labels), torch.cat(self._hits)
-        self._labels, self._hits = [], []
-        seen = labels.bincount(minlength=self.n_classes)
-        shares = labels[hits].bincount(minlength=self.n_classes) / seen.clamp(min=1)
-        agreement, eps = float(shares[seen > 0].mean()), getattr(method, "eps", 0)
+        method, agreement = self.method, float(torch.cat(self._hits).float().mean())
+        self._hits, eps = [], getattr(method, "eps", 0)
         if is_left_open:
             record("agreement", agreement)
             if is_memorizing(agreement, eps=eps):
                 method.settle(T_w=method.epoch)
-                method.record.candidates = _probably_right(method)
+                method.record.candidates = _probably_right(method, self.codes)
         is_over = method.epoch == method.T_w and method.record.candidates is None
         if is_over and eps >= NOTICEABLE and memorized_share(agreement, eps=eps) >= NEARLY_ALL:
             warn(agreement)
 
 
-def _probably_right(method: Method) -> Tensor | None:
+def _probably_right(method: Method, codes: Tensor) -> Tensor | None:
     """Return the samples whose labels are right by the estimate that `eps` was taken from; None if there is none.
 
     A network that memorizes wrong labels within a few epochs finds their losses small. Those that the estimate comes
     from have not been trained on the sample in question: they cannot have memorized its label.
 
+    Parameters
+    ----------
+    method : Method
+    codes : int64 Tensor of shape (n_samples,)
+        The class number of every sample.
+
     Returns
     -------
     mask : bool Tensor of shape (n_samples,) or None
-        A share of ``1 - eps`` of those with an estimate.
+        A share of ``1 - eps`` of those with an estimate, and all samples with a label that none of these has.
     """
     if method.noise_estimate is None:
         return None
-    device = method.record.counts.device
-    wrong_probability = method.noise_estimate["wrong_probability"].to(device)
+    wrong_probability = method.noise_estimate["wrong_probability"].cpu()
     known = ~wrong_probability.isnan()
     mask = torch.zeros_like(known)
     mask[known] = small_loss_mask(wrong_probability[known].unsqueeze(0), eps=method.eps)[0]
-    return mask
+    # Of a class with few samples the estimate knows too little to rule it out.
+    mask |= ~torch.isin(codes, codes[mask])
+    return mask.to(method.record.counts.device)

@@ -225,7 +225,7 @@ class Method(BaseEstimator):
                     f"{tuple(values.shape)}, but sample_memory declares {table.dtype}, of shape "
                     f"{(n_samples, *table.shape[1:])} for {n_samples} samples."
                 )
-        if self.record is None or self.record.candidates is None:
+        if self.record is None or self.record.candidates is None or not self.is_past_warmup:
             return selection
         candidates = self.record.candidates[batch.samples]
         return replace(selection, mask=candidates if mask is None else mask & candidates)

@@ -129,15 +129,50 @@ def test_a_warm_up_that_memorizes_everything_is_warned_of(wide, settings):
         LECClassifier(**settings | {"T_w": 25}).fit(*wide)
 
 
-def test_each_class_counts_the_same_in_the_agreement():
-    method = LTEC(eps=0.2, M=1, T_w=5)
-    method.settle(T_w=5)
+def agreement_and_warmup(predicted, labels, *, eps):
+    """Return what is recorded of an epoch, and the warm-up after it."""
+    method = LTEC(eps=eps, M=1, T_w=20)
+    method.settle(T_w=20)
+    method.reset(len(labels), n_classes=11)
     method.epoch = 1
-    watch, recorded = WarmupWatch(method, 3), {}
-    outputs, labels = torch.eye(3)[torch.tensor([0, 0, 0, 0, 0, 0])], torch.tensor([0, 0, 0, 0, 0, 1])
+    watch, recorded = WarmupWatch(method, labels), {}
+    watch.add((torch.eye(11)[predicted],), labels)
+    watch.end_epoch(recorded.__setitem__, warn=lambda agreement: None)
+    return recorded["agreement"], method.T_w
 
-    watch.add((outputs,), labels)
-    watch.end_epoch(recorded.__setitem__, warn=None)
 
-    assert recorded == {"agreement": 0.5}
-    assert method.T_w == 5
+def test_a_network_that_is_right_has_memorized_nothing_whichever_labels_are_wrong():
+    right = torch.cat([torch.zeros(100), torch.arange(1, 11)]).long()
+    labels = right.clone()
+    labels[:20] = 1  # so that each of ten of eleven labels is right, or nearly so
+
+    agreement, T_w = agreement_and_warmup(right, labels, eps=20 / 110)
+
+    assert agreement == pytest.approx(90 / 110)
+    assert T_w == 20
+
+
+def test_a_network_that_agrees_with_most_wrong_labels_has_memorized():
+    labels = torch.arange(110) % 11
+
+    agreement, T_w = agreement_and_warmup(labels, labels, eps=0.2)
+
+    assert (agreement, T_w) == (1, 1)
+
+
+def test_a_class_of_which_little_is_known_is_not_ruled_out(wide, settings, memorizing):
+    X, y = wide[0], wide[1].copy()
+    y[:3] = 7  # of these labels all are probably wrong
+
+    clf = LECClassifier(**settings | memorizing).fit(X, y)
+
+    assert clf.method_.record.candidates[:3].all()
+    assert not clf.method_.record.candidates[3:24].any()
+
+
+def test_a_longer_warm_up_that_is_set_later_is_one_on_all_samples(wide, settings, memorizing):
+    clf = LECClassifier(**settings | memorizing).fit(*wide)
+
+    clf.set_params(T_w=200, max_epochs=1).partial_fit(*wide)
+
+    assert clf.history[-1, "n_selected"] == 60
