@@ -12,6 +12,7 @@ from sklearn_lec._training.predicting import Predictions
 from sklearn_lec._training.settle import check_shares
 from sklearn_lec._validation import check_sample_weight
 from sklearn_lec.callbacks import LinearDecay
+from sklearn_lec.methods.parameters import warn_of_short_calls
 from sklearn_lec.modules import MLP
 
 __all__ = ["LECClassifier"]
@@ -320,6 +321,8 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         warn_of_unused_parameters(self)
         if is_fit:
             method.check_length((0 if from_scratch else self.method_.epoch) + self.max_epochs)
+        elif from_scratch:
+            warn_of_short_calls(method.get_params(deep=False), self.max_epochs)
         with self._random_numbers(restart=from_scratch):
             X, y, classes = self._validate_fit_data(X, y, classes=classes, from_scratch=from_scratch)
             check_shares(method, classes)

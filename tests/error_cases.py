@@ -95,7 +95,7 @@ CASES = {
         Case("eps=[0.1, 0.2], three classes", fit(eps=[0.1, 0.2]), "ValueError",
              "eps has 2 shares, but there are 3 classes. Give one for each of [0, 1, 2], in this order"),
         Case("eps={0: 0.1, 1: 0.2}, three classes", fit(eps={0: 0.1, 1: 0.2}), "ValueError", "has no share for 2"),
-        Case('eps={"cat": 0.1}', fit(eps={"cat": 0.1}), "ValueError", "names 'cat', which is no label"),
+        Case('eps={"cat": 0.1}', fit(eps={"cat": 0.1}), "ValueError", "has no share for 0"),
         Case("eps=[0.1, 20, 0.2]", fit(eps=[0.1, 20, 0.2]), "ValueError", "for 20 % wrong labels write eps=0.2"),
         Case("M=0", fit(M=0), "ValueError", "M must be a whole number of at least 1, or inf, got 0"),
         Case("M=2.5", fit(M=2.5), "ValueError", "M must be a whole number of at least 1, or inf, got 2.5"),

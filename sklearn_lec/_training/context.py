@@ -13,6 +13,7 @@ from sklearn_lec._training.build import batch_size_of
 from sklearn_lec._training.copies import held_out_probabilities, plan_folds, stratified_folds, trained_copy
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.rng import random_numbers_put_back
+from sklearn_lec._training.warn import warn_caller
 from sklearn_lec.estimation.noise_estimate import NoEstimateError, NoiseEstimate
 
 __all__ = ["NetContext"]
@@ -111,6 +112,13 @@ class NetContext:
             with random_numbers_put_back():
                 estimate = self._estimate_noise()
             method.noise_estimate = estimate.state()
+            if not estimate.is_trustworthy:
+                low, high = estimate.interval
+                warn_caller(
+                    f"the share of wrong labels is estimated as {estimate.eps:.2f} (90 % interval {low:.2f} to "
+                    f"{high:.2f}), which cannot be trusted: {' Besides, '.join(estimate.doubts)} It is used all the "
+                    "same; set eps, or corruption_matrix for 'forward', if you know better."
+                )
             return estimate
         return NoiseEstimate.from_state(method.noise_estimate, classes=classes)
 

@@ -3,7 +3,7 @@
 import copy
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -21,6 +21,7 @@ from sklearn_lec.methods.contract import softmax
 
 __all__ = [
     "FoldPlan",
+    "checked_folds",
     "held_out_probabilities",
     "out_of_fold_predictions",
     "plan_folds",
@@ -161,6 +162,16 @@ def stratified_folds(labels: np.ndarray, n_folds: int) -> list[tuple[np.ndarray,
         return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labels, labels))
 
 
+def checked_folds(folds: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return folds of the user's own as a list, or raise an error if predictions would say nothing."""
+    folds = list(folds)
+    if any(len(training) == 0 or len(held_out) == 0 for training, held_out in folds):
+        raise ValueError("cv has a fold that trains on no sample, or holds out none.")
+    if any(np.intersect1d(training, held_out).size for training, held_out in folds):
+        raise ValueError("cv holds out samples that it trains on; their labels would be known to the model.")
+    return folds
+
+
 def held_out_probabilities(
     net,
     X,
@@ -233,7 +244,7 @@ def out_of_fold_predictions(net, X, y, cv) -> tuple[np.ndarray, np.ndarray, np.n
             plan = _plan(net, len(labels), n_folds=cv, largest_class=np.bincount(labels).max())
             folds = stratified_folds(labels, plan.n_folds)
         else:
-            folds = list(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels))
+            folds = checked_folds(check_cv(cv, labels, classifier=True).split(np.zeros(len(labels)), labels))
             plan = _plan(net, len(labels), n_folds=max(2, round(len(labels) / len(folds[0][1]))))
         probabilities = held_out_probabilities(net, X, y, labels=labels, classes=classes, folds=folds, plan=plan)
     return probabilities, y, classes
@@ -255,7 +266,7 @@ def _plan(net, n_samples: int, *, n_folds: int | None, largest_class: int = 5) -
     if plan is None:
         raise ValueError(
             f"max_epochs={net.max_epochs} leaves no epoch for each of the folds, which may take a quarter of them in "
-            "all. Raise max_epochs, or set cv=2."
+            "all. Raise max_epochs to 4 at least."
         )
     return plan
 

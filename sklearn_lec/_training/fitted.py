@@ -37,7 +37,7 @@ class FittedAttributes:
         """The share of wrong labels among the samples given each label, where it was estimated or given."""
         self._record()
         if self.method_.eps_of_labels is not None:
-            return self.method_.eps_of_labels.cpu().numpy()
+            return self.method_.eps_of_labels.cpu().numpy().copy()
         if self.method_.noise_estimate is not None:
             return self.noise_estimate_.per_class
         raise AttributeError(f"there are no shares of classes: eps={self.eps!r}. Set eps='auto', or one per class.")
@@ -47,8 +47,11 @@ class FittedAttributes:
         """The estimate that ``eps="auto"`` or ``corruption_matrix="auto"`` has made."""
         self._record()
         if self.method_.noise_estimate is None:
+            why = f"method={self.method!r} with eps={self.eps!r} has made none"
+            if "eps" in self.method_.settled:
+                why = "that of eps_ was made for the data of an earlier call"
             raise AttributeError(
-                f"no noise was estimated by method={self.method!r} with eps={self.eps!r}. Set eps='auto', or call "
+                f"there is no estimate for these samples: {why}. Call fit with eps='auto', or "
                 "sklearn_lec.estimation.estimate_noise."
             )
         return NoiseEstimate.from_state(self.method_.noise_estimate, classes=self.classes_)
@@ -63,6 +66,8 @@ class FittedAttributes:
             return value
         if method.record is None:
             raise NotFittedError(f"{name}={value!r} is settled in training; call fit first.")
+        if name == "eps" and "eps" in method.get_params(deep=False):
+            return 0.0  # there could be no estimate, and nothing was left out
         raise AttributeError(f"method={self.method!r} does not use {name}, so that {name}={value!r} was left open.")
 
     def _record(self):

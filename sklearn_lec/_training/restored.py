@@ -30,9 +30,10 @@ def warn_of_early_end(net, method: Method, *, last_epoch: int) -> None:
     if not (has_begun and method.selects_samples and getattr(method, "eps", 0) and last_epoch > warmup):
         return
     if method.epoch <= warmup and method.epoch < last_epoch:
+        by_callback = any(isinstance(callback, EarlyStopping) for _, callback in net.callbacks_)
         warn_caller(
             f"the training was stopped after epoch {method.epoch}, within the warm-up of {warmup} epochs: no sample "
-            f"was left out, and clean_mask_ is True for all. {_REASON}"
+            f"was left out, and clean_mask_ is True for all.{' ' + _REASON if by_callback else ''}"
         )
         return
     for name, callback in net.callbacks_:

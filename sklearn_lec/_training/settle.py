@@ -39,13 +39,6 @@ def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> N
             )
             return
         eps = 0.0 if estimate.eps < NEGLIGIBLE else min(estimate.eps, LARGEST)
-        if not estimate.is_trustworthy:
-            low, high = estimate.interval
-            warn_caller(
-                f"eps={AUTO!r} is estimated as {estimate.eps:.2f} (90 % interval {low:.2f} to {high:.2f}), which "
-                f"cannot be trusted: {' Besides, '.join(estimate.doubts)} eps_={eps:.2f} is used all the same; set eps "
-                "if you know better."
-            )
     else:
         shares = shares_of_labels(eps, classes)
         eps = float(shares[context.labels[context.samples].numpy()].mean())

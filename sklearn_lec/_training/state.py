@@ -43,6 +43,8 @@ def restore(net, state: dict, *, n_samples: int) -> list[str]:
     net.method_.load_state_dict(_on(device, decode(state["method"])))
     record = net.method_.record
     tables = [] if record is None else [record.current, record.last, record.counts, *record.memory.values()]
+    if record is not None and record.candidates is not None:
+        tables.append(record.candidates)
     if {len(table) for table in tables} - {n_samples}:
         raise ValueError(f"the method's memory is not one of {n_samples} samples")
     epochs = decode(state["history"])
@@ -290,9 +292,10 @@ def decode(value):
 
 
 def _on(device, value):
-    """Return a value with the tensors in it on a device."""
+    """Return a value with the tensors in it on a device, if it can hold them."""
     if isinstance(value, torch.Tensor):
-        return value.to(device)
+        is_held = value.dtype != torch.float64 or torch.device(device).type != "mps"
+        return value.to(device) if is_held else value
     if isinstance(value, dict):
         return {key: _on(device, part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

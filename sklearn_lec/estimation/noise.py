@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
-from sklearn_lec._training.copies import planned_folds
+from sklearn_lec._training.copies import checked_folds, planned_folds
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._validation import check_classes, check_labels
 from sklearn_lec.estimation.noise_estimate import NoiseEstimate
@@ -53,7 +53,7 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
 
     See Also
     --------
-    sklearn_lec.LECClassifier : ``eps="auto"`` does the same before the training.
+    sklearn_lec.LECClassifier : ``eps="auto"`` does the same before the training, with folds of its own.
 
     Notes
     -----
@@ -72,6 +72,10 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
     (0.19, True)
     """
     if pred_probs is not None:
+        if estimator is not None or cv is not None:
+            raise TypeError("with pred_probs nothing is trained: leave estimator and cv at None.")
+        if y is None:
+            raise ValueError("y is required: estimate_noise(None, None, y, pred_probs=...).")
         y = check_labels(y, n_samples=len(pred_probs))
         if classes is None and hasattr(pred_probs, "columns") and set(pred_probs.columns) >= set(y.tolist()):
             classes = pred_probs.columns
@@ -100,31 +104,34 @@ def _out_of_fold_predictions(estimator, X, y, cv, random_state) -> tuple[np.ndar
     if y is None:
         raise ValueError("y is required; only a LECClassifier can take the labels from a Dataset.")
     y = check_labels(y)
-    classes = check_classes(y, known=None)
-    pred_probs = np.full((len(y), len(classes)), np.nan)
+    parts = []
     in_pipeline = isinstance(estimator, Pipeline) and hasattr(estimator[-1], "out_of_fold_predictions")
     if in_pipeline and cv is None:
         cv = planned_folds(estimator[-1], y)
     for training, held_out in _folds(X, y, cv, random_state):
         if in_pipeline:
-            part = _predict_in_pipeline(clone(estimator), X, y, training, held_out, random_state)
-            columns = classes
+            part, columns = _predict_in_pipeline(clone(estimator), X, y, training, held_out, random_state)
         else:
             fitted = clone(estimator).fit(_safe_indexing(X, training), y[training])
             part, columns = fitted.predict_proba(_safe_indexing(X, held_out)), fitted.classes_
+        parts.append((held_out, part, columns))
+    classes = np.unique(np.concatenate([y, *(columns for _, _, columns in parts)]))
+    pred_probs = np.full((len(y), len(classes)), np.nan)
+    for held_out, part, columns in parts:
         pred_probs[held_out] = 0  # for a class that this fold has not seen
         pred_probs[np.ix_(held_out, np.searchsorted(classes, columns))] = part
     return pred_probs, y, classes
 
 
-def _predict_in_pipeline(pipeline, X, y, training, held_out, random_state) -> np.ndarray:
-    """Return what the last step predicts for samples that no step of the pipeline has seen."""
+def _predict_in_pipeline(pipeline, X, y, training, held_out, random_state) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the last step predicts for samples that no step of the pipeline has seen, and for which classes."""
     steps, last = pipeline[:-1], pipeline[-1]
     if random_state is not None and last.random_state is None:
         last.set_params(random_state=random_state)
     steps.fit(_safe_indexing(X, training), y[training])
     transformed = steps.transform(X)
-    return last.out_of_fold_predictions(transformed, y, cv=[(training, held_out)])[0][held_out]
+    pred_probs, _, classes = last.out_of_fold_predictions(transformed, y, cv=[(training, held_out)])
+    return pred_probs[held_out], classes
 
 
 def _folds(X, y: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -135,10 +142,7 @@ def _folds(X, y: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndar
         cv = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # some folds do without it
-        folds = list(check_cv(cv, y, classifier=True).split(X, y))
-    if any(np.intersect1d(training, held_out).size for training, held_out in folds):
-        raise ValueError("cv holds out samples that it trains on; their labels would be known to the model.")
-    return folds
+        return checked_folds(check_cv(cv, y, classifier=True).split(X, y))
 
 
 def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:
@@ -147,8 +151,10 @@ def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:
     if pred_probs.ndim != 2 or pred_probs.shape[1] != n_classes:
         raise ValueError(
             f"pred_probs must have a row per sample and a column for each of the {n_classes} classes, got shape "
-            f"{pred_probs.shape}. If some classes do not occur in y, name all of them with classes."
+            f"{pred_probs.shape}. Name the classes of its columns, all that occur in y among them, with classes."
         )
+    if not np.isfinite(pred_probs).all(axis=1).any():
+        raise ValueError("pred_probs has no row without NaN: there is no prediction to look at.")
     known = pred_probs[np.isfinite(pred_probs).all(axis=1)]
     if (known < 0).any() or not np.allclose(known.sum(axis=1), 1, atol=1e-3):
         raise ValueError("pred_probs must hold probabilities that sum to 1 in each row. Are these logits?")

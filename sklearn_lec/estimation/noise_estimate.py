@@ -30,7 +30,7 @@ class NoEstimateError(ValueError):
     """There is nothing from which the share of wrong labels could be estimated; the message says why."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NoiseEstimate:
     """How many labels are wrong, as `estimate_noise` found it.
 
@@ -209,18 +209,22 @@ class NoiseEstimate:
     @classmethod
     def from_state(cls, state: dict, *, classes: np.ndarray) -> "NoiseEstimate":
         """Return the estimate whose `state` that is."""
-        values = {name: v.cpu().numpy() if isinstance(v, torch.Tensor) else v for name, v in state.items()}
+        values = {name: v.cpu().numpy().copy() if isinstance(v, torch.Tensor) else v for name, v in state.items()}
         return cls(
             **values | {"interval": tuple(values["interval"]), "doubts": tuple(values["doubts"])}, classes_=classes
         )
 
 
 def _skill(labels: np.ndarray, predicted: np.ndarray) -> float:
-    """Return how far predictions agree with labels beyond chance: 0 for none, 1 if always (Cohen's kappa)."""
+    """Return how far predictions surely agree with labels beyond chance: 0 for none, 1 if always.
+
+    Cohen's kappa, less two of the standard errors that it has where there is no agreement beyond chance.
+    """
     n_classes = max(labels.max(), predicted.max()) + 1
     shares = [np.bincount(codes, minlength=n_classes) / len(codes) for codes in (labels, predicted)]
     by_chance = shares[0] @ shares[1]
-    return float(((labels == predicted).mean() - by_chance) / max(1 - by_chance, 1e-9))
+    beyond_chance = (labels == predicted).mean() - by_chance - 2 * np.sqrt(by_chance * (1 - by_chance) / len(labels))
+    return float(beyond_chance / max(1 - by_chance, 1e-9))
 
 
 def _doubts(*, share_sure: float, skill: float, half: float, n_samples: int) -> tuple[str, ...]:

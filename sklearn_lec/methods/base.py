@@ -44,6 +44,8 @@ class Method(BaseEstimator):
         reads them as the parameters that they are: from `before_training` on, `eps` is a number.
     settled_from : dict
         Digests of what these parameters were, so that others than these are settled anew.
+    left_open : dict
+        What these parameters were, as the user has set them; not part of the state.
     eps_of_labels : float64 Tensor of shape (n_classes,) or None
         The share of wrong labels among the samples given each label, if they are to be compared label by label.
     noise_estimate : dict or None
@@ -85,6 +87,7 @@ class Method(BaseEstimator):
     data_identity: str | None = None
     settled: Mapping[str, float] = MappingProxyType({})
     settled_from: Mapping[str, str] = MappingProxyType({})
+    left_open: Mapping[str, object] = MappingProxyType({})
     eps_of_labels: Tensor | None = None
     noise_estimate: dict | None = None
 
@@ -242,16 +245,27 @@ class Method(BaseEstimator):
         """Forget all samples: the training that follows is on `n_samples` samples that have not been seen before."""
         self.data_identity = identity
         self.noise_estimate = None
+        if self.eps_of_labels is not None:  # with how many labels of each kind there are, the overall share changes
+            self._reopen("eps")
+            self.eps_of_labels = None
         self.record = SampleRecord(
             n_samples, training_samples=training_samples, memory=self.sample_memory(n_classes), device=device
         )
 
     def settle(self, **values: float) -> None:
         """Give parameters that are left to the training the values that were found for them."""
-        origins = {name: joblib.hash(getattr(self, name)) for name in values if name not in self.settled}
-        self.settled_from = {**self.settled_from, **origins}
+        self.left_open = {**{name: getattr(self, name) for name in values}, **self.left_open}
+        self.settled_from = {name: joblib.hash(value) for name, value in self.left_open.items()}
         self.settled = {**self.settled, **values}
         vars(self).update(values)
+
+    def _reopen(self, *names: str) -> None:
+        """Put back what the user has set for parameters that were settled."""
+        for name in names:
+            setattr(self, name, self.left_open[name])
+        for attribute in ("left_open", "settled", "settled_from"):
+            rest = {name: value for name, value in getattr(self, attribute).items() if name not in names}
+            setattr(self, attribute, rest)
 
     def begin_epoch(self) -> None:
         """Begin the next epoch."""
@@ -264,7 +278,8 @@ class Method(BaseEstimator):
 
     def state_dict(self) -> dict:
         """Return all that the method remembers, without its parameters."""
-        state = {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
+        left_out = {"left_open", *self.get_params(deep=False)}
+        state = {name: value for name, value in vars(self).items() if name not in left_out}
         if self.record is not None:
             state["record"] = dict(vars(self.record))
         return {"method": type(self).__name__, "state": state}
@@ -280,6 +295,7 @@ class Method(BaseEstimator):
             record = SampleRecord(0)
             vars(record).update(state["record"])
             state["record"] = record
+        self._reopen(*self.left_open)
         for name in vars(self).keys() - self.get_params(deep=False).keys():
             delattr(self, name)
         vars(self).update(state)
@@ -287,10 +303,12 @@ class Method(BaseEstimator):
         for name, value in settled.items():
             if joblib.hash(getattr(self, name)) == origins[name]:
                 self.settle(**{name: value})
-            elif name == "eps":  # it has been set to something else since
-                self.eps_of_labels = None
-                if self.record is not None:
-                    self.record.candidates = None
+                continue
+            # It has been set to something else since, and what was found with it does not count any more.
+            if name == "eps":
+                self.eps_of_labels = self.noise_estimate = None
+            if self.record is not None:
+                self.record.candidates = None
 
 
 class ConsensusMethod(Method):

@@ -60,7 +60,7 @@ class Forward(Method):
         """The corruption matrix in use."""
         if self.matrix is None:
             raise AttributeError("there is no corruption matrix before the first training")
-        return self.matrix.cpu().numpy()
+        return self.matrix.cpu().numpy().copy()
 
     def before_training(self, context: MethodContext) -> None:
         """Check the corruption matrix, or estimate it if there is none."""

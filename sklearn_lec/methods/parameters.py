@@ -10,7 +10,15 @@ import numpy as np
 
 from sklearn_lec._validation import check_eps, is_number
 
-__all__ = ["AUTO", "ESTIMATOR_PARAMETERS", "check_parameters", "is_open", "shares_of_labels", "warn_of_too_few_epochs"]
+__all__ = [
+    "AUTO",
+    "ESTIMATOR_PARAMETERS",
+    "check_parameters",
+    "is_open",
+    "shares_of_labels",
+    "warn_of_short_calls",
+    "warn_of_too_few_epochs",
+]
 
 AUTO = "auto"
 """The value of a parameter that is left to the training."""
@@ -51,11 +59,12 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
         warnings.warn("max_epochs=0: the network is built, but not trained. Raise max_epochs.", stacklevel=5)
         return
     for name in TOO_FEW_EPOCHS.keys() & values.keys():
-        fewest = 1 if is_open(values[name]) else values[name]
+        is_auto = is_open(values[name])
+        fewest = 1 if is_auto else values[name]
         if fewest is not None and fewest >= n_epochs:
+            fix = "Raise max_epochs." if is_auto else f"Lower {name} or raise max_epochs."
             warnings.warn(
-                f"{name}={values[name]!r} is not smaller than max_epochs={n_epochs}: {TOO_FEW_EPOCHS[name]}. Lower "
-                f"{name} or raise max_epochs.",
+                f"{name}={values[name]!r} is not smaller than max_epochs={n_epochs}: {TOO_FEW_EPOCHS[name]}. {fix}",
                 stacklevel=5,
             )
     if values.get("T_k", 0) > n_epochs:
@@ -63,6 +72,16 @@ def warn_of_too_few_epochs(values: Mapping[str, object], n_epochs: int) -> None:
             f"T_k={values['T_k']} is larger than max_epochs={n_epochs}: the share of samples that is left out never "
             f"reaches eps. Lower T_k or raise max_epochs.",
             stacklevel=5,
+        )
+
+
+def warn_of_short_calls(values: Mapping[str, object], max_epochs: int) -> None:
+    """Warn, at the first of several calls to ``partial_fit``, of a warm-up that is decided by its few epochs."""
+    if is_open(values.get("T_w")) and 0 < max_epochs < 5:
+        warnings.warn(
+            f"T_w={AUTO!r} is a fifth of max_epochs={max_epochs}, at least 1, whatever comes after it. If you call "
+            "partial_fit again and again, set T_w, and eps, to numbers.",
+            stacklevel=4,
         )
 
 
@@ -91,20 +110,23 @@ def shares_of_labels(eps, classes: np.ndarray) -> np.ndarray:
     eps = eps.to_dict() if hasattr(eps, "to_dict") else eps  # a Series, whose index are the labels
     if isinstance(eps, Mapping):
         labels = classes.tolist()
-        unknown, missing = [label for label in eps if label not in labels], [one for one in labels if one not in eps]
-        if unknown or missing:
-            what = f"names {unknown[0]!r}, which is no label" if unknown else f"has no share for {missing[0]!r}"
-            raise ValueError(f"eps={dict(eps)!r} {what}. It must have a share for each of the labels {labels}.")
+        missing = [label for label in labels if label not in eps]
+        if missing:
+            raise ValueError(
+                f"eps={dict(eps)!r} has no share for {missing[0]!r}. It must have one for each of the labels {labels}."
+            )
         return np.array([eps[label] for label in labels], dtype=float)
     if len(eps) != len(classes):
         raise ValueError(
             f"eps has {len(eps)} shares, but there are {len(classes)} classes. Give one for each of "
-            f"{classes.tolist()}, in this order, or a dict from label to share."
+            f"{classes.tolist()}, in this order, or a dict from label to share. If y may lack some classes, as in "
+            "folds, use the dict, or name all of them with classes."
         )
     return np.asarray(eps, dtype=float)
 
 
 def _check_eps(eps):
+    """Raise an error unless `eps` is "auto", a share, or one share per class."""
     if isinstance(eps, str):
         if eps != AUTO:
             raise TypeError(f"eps must be a number in [0, 1), 'auto', or one share per class, got {eps!r}.")

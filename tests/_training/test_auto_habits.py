@@ -80,9 +80,34 @@ def test_files_of_the_method_can_be_loaded(blobs, tmp_path):
 
 
 def test_a_checkpoint_with_the_method_is_restored(blobs, tmp_path):
-    checkpoint = Checkpoint(monitor=None, f_method="method.pt", load_best=True, dirname=tmp_path)
+    checkpoint = Checkpoint(monitor="train_loss_best", f_method="method.pt", load_best=True, dirname=tmp_path)
+    plain = LECClassifier(**COMMON).fit(*blobs)
 
-    assert LECClassifier(**COMMON, callbacks=[checkpoint]).fit(*blobs).eps_ > 0
+    clf = LECClassifier(**COMMON, callbacks=[checkpoint]).fit(*blobs)
+
+    assert (clf.eps_, clf.T_w_) == (plain.eps_, plain.T_w_)
+    assert clf.method_.settled == plain.method_.settled
+    assert clf.partial_fit(*blobs).T_w_ == plain.T_w_
+
+
+def test_a_method_that_is_loaded_into_a_fitted_net_keeps_what_was_settled(blobs, tmp_path):
+    clf = LECClassifier(**COMMON | {"eps": [0.1, 0.3, 0.2]}, method="ltec-full").fit(*blobs)
+    settled, shares = dict(clf.method_.settled), clf.eps_per_class_
+
+    clf.save_params(f_method=tmp_path / "method.pt")
+    clf.load_params(f_method=tmp_path / "method.pt")
+
+    assert clf.method_.settled == settled
+    assert clf.eps_per_class_.tolist() == shares.tolist()
+    assert clf.partial_fit(*blobs).T_w_ == settled["T_w"]
+
+
+def test_attributes_are_copies(blobs):
+    clf = LECClassifier(**COMMON | {"eps": [0.1, 0.3, 0.2]}, method="ltec-full").fit(*blobs)
+
+    clf.eps_per_class_[:] = 0
+
+    assert clf.eps_per_class_.tolist() == [0.1, 0.3, 0.2]
 
 
 def test_a_method_with_a_warm_up_needs_no_share(blobs):
@@ -191,7 +216,61 @@ def test_an_estimate_does_not_outlive_its_data(blobs):
     clf.fit(X[:60], y[:60])
 
     assert clf.eps_ == eps
-    assert not hasattr(clf, "noise_estimate_")
+    with pytest.raises(AttributeError, match="that of eps_ was made for the data of an earlier call"):
+        clf.noise_estimate_  # noqa: B018
+
+
+def test_an_overall_share_follows_the_labels_that_shares_are_given_for(blobs):
+    X, y = blobs
+    clf = LECClassifier(**COMMON, method="ltec-full").set_params(eps={0: 0.4, 1: 0.0, 2: 0.0}, classes=[0, 1, 2])
+    before = clf.partial_fit(X, y).eps_
+
+    after = clf.partial_fit(X, np.zeros_like(y)).eps_
+
+    assert before == pytest.approx(0.4 * (y == 0).mean())
+    assert after == pytest.approx(0.4)
+
+
+def test_shares_of_labels_that_a_fold_lacks_are_no_obstacle(blobs):
+    clf = LECClassifier(**COMMON, eps={0: 0.2, 1: 0.2, 2: 0.2, 3: 0.5}).fit(*blobs)
+
+    assert clf.eps_ == pytest.approx(0.2)
+
+
+def test_an_estimate_that_was_made_is_forgotten_when_the_share_is_given(blobs):
+    clf = LECClassifier(**COMMON).fit(*blobs)
+
+    clf.set_params(eps=0.3).partial_fit(*blobs)
+
+    assert clf.eps_ == 0.3
+    assert not hasattr(clf, "eps_per_class_")
+
+
+def test_that_there_was_no_estimate_is_known_from_saved_parameters(blobs, tmp_path):
+    settings = COMMON | {"max_epochs": 2, "module__in_features": 2, "module__num_classes": 3}
+    clf = LECClassifier(**settings).fit(*blobs)
+    clf.save_params(f_params=tmp_path / "params.pt", f_method=tmp_path / "method.pt")
+
+    loaded = LECClassifier(**settings).initialize()
+    loaded.load_params(f_params=tmp_path / "params.pt", f_method=tmp_path / "method.pt")
+
+    assert clf.eps_ == loaded.eps_ == 0
+
+
+def test_forward_tells_that_its_matrix_cannot_be_trusted():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 4)).astype(np.float32), np.arange(90) % 3
+
+    with pytest.warns(UserWarning, match="cannot be trusted: .* set eps, or corruption_matrix for 'forward'"):
+        LECClassifier(**COMMON, method="forward", corruption_matrix="auto").fit(X, y)
+
+
+def test_a_training_that_goes_on_epoch_by_epoch_is_told_that_its_warm_up_is_short(blobs):
+    clf = LECClassifier(**COMMON | {"max_epochs": 1}, eps=0.2)
+
+    with pytest.warns(UserWarning, match="T_w='auto' is a fifth of max_epochs=1, at least 1, whatever comes after it"):
+        clf.partial_fit(*blobs)
+    clf.partial_fit(*blobs)  # a warning would be an error here
 
 
 def test_each_call_without_an_estimate_tries_again(blobs):

@@ -49,6 +49,15 @@ def test_a_training_that_stops_within_the_warm_up_is_warned_of(table, quick):
     assert "stopped after epoch 2, within the warm-up of 3 epochs" in messages[0]
 
 
+def test_a_user_who_stops_the_training_is_not_told_of_validation_sets(table, quick):
+    class Interrupt(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="stopped after epoch 1, within the warm-up of 3 epochs.*True for all.$"):
+        LECClassifier(TinyNet, **quick | {"T_w": 3, "max_epochs": 6, "callbacks": [Interrupt()]}).fit(*table)
+
+
 def test_callbacks_that_put_nothing_back_are_not_warned_of(table, quick, tmp_path):
     callbacks = [("scores", Scores(1)), Checkpoint(monitor="score_best", dirname=tmp_path)]
 

@@ -194,7 +194,7 @@ def test_one_warning_tells_of_an_estimate_that_cannot_be_trusted(auto):
 
     told = [str(w.message) for w in caught if "cannot be trusted" in str(w.message)]
     assert len(told) == 1
-    assert f"eps_={clf.eps_:.2f} is used all the same" in told[0]
+    assert f"is estimated as {clf.eps_:.2f} " in told[0]
 
 
 def test_shares_are_those_of_the_samples_given_each_label(blobs, auto):

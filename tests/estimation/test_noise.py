@@ -109,6 +109,26 @@ def test_a_network_in_a_pipeline_is_trained_in_folds_too(blobs, net):
     assert estimate.eps == pytest.approx(0.2, abs=0.04)
 
 
+@pytest.mark.filterwarnings("ignore:classes=.* are not in ascending order")
+def test_a_network_in_a_pipeline_may_have_its_classes_in_any_order(blobs, net):
+    X, given, _ = blobs
+    net.set_params(classes=["dog", "cat", "bee", "ant"])
+
+    estimate = estimate_noise(make_pipeline(StandardScaler(), net), X, given, cv=2, random_state=0)
+
+    assert estimate.eps == pytest.approx(0.2, abs=0.05)
+    assert estimate.classes_.tolist() == ["ant", "bee", "cat", "dog"]
+    assert estimate.counts.tolist() == [*np.unique(given, return_counts=True)[1], 0]
+
+
+def test_estimates_can_be_compared_without_an_error(blobs):
+    X, given, _ = blobs
+    estimate = estimate_noise(LogisticRegression(), X, given, random_state=0)
+
+    assert estimate == estimate
+    assert estimate != NoiseEstimate.from_state(estimate.state(), classes=estimate.classes_)
+
+
 def test_folds_of_ones_own_and_sparse_data_are_taken(blobs, net):
     X, given, _ = blobs
 
@@ -126,9 +146,10 @@ def test_a_class_with_one_sample_is_no_obstacle(blobs, net):
     assert estimate_noise(net, X, given, random_state=0).per_class.shape == (4,)
 
 
-def test_a_model_that_knows_nothing_is_not_trusted():
+@pytest.mark.parametrize("n_samples", [60, 600])
+def test_a_model_that_knows_nothing_is_not_trusted(n_samples):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 3)), rng.integers(0, 3, 600)
+    X, y = rng.normal(size=(n_samples, 3)), rng.integers(0, 3, n_samples)
 
     estimate = estimate_noise(LogisticRegression(), X, y, random_state=0)
 
@@ -196,7 +217,11 @@ def test_an_estimate_survives_its_state(blobs):
         ({"estimator": LogisticRegression(), "cv": [(np.arange(6), np.arange(3))]}, ValueError, "it trains on"),
         ({"pred_probs": np.ones((6, 3)) / 3}, ValueError, "a column for each of the 2 classes, got shape \\(6, 3\\)"),
         ({"pred_probs": np.arange(12.0).reshape(6, 2)}, ValueError, "Are these logits"),
-        ({"pred_probs": np.full((6, 2), np.nan)}, ValueError, "no sample has predictions that are finite. Lower lr"),
+        ({"pred_probs": np.full((6, 2), np.nan)}, ValueError, "pred_probs has no row without NaN"),
+        ({"pred_probs": np.ones((6, 2)) / 2, "cv": 3}, TypeError, "with pred_probs nothing is trained"),
+        ({"pred_probs": np.ones((6, 2)) / 2, "y": None}, ValueError, "y is required: estimate_noise"),
+        ({"estimator": LECClassifier(), "cv": [(np.arange(6), np.arange(3))]}, ValueError, "it trains on"),
+        ({"estimator": LECClassifier(), "cv": [(np.arange(6), [])]}, ValueError, "trains on no sample, or holds out"),
         ({"pred_probs": np.ones((5, 2)) / 2}, ValueError, "X has 5, y has 6"),
         ({"estimator": LogisticRegression(), "classes": [0, 1]}, TypeError, "names the columns of pred_probs"),
         ({"estimator": LECClassifier(), "cv": 1}, ValueError, "cv must be at least 2, got 1"),
