@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 from benchmarks.methods import parameters_of
 
-__all__ = ["DATA", "NOISE", "Cell", "DataParts", "data_parts"]
+__all__ = ["DATA", "NOISE", "PEOPLE", "Cell", "DataParts", "data_parts"]
 
 DATA = re.compile(r"([a-z0-9-]+)(?:@([1-9][0-9]{0,8}))?(?:[+]([a-z0-9-]+))?")
-NOISE = re.compile(r"clean|(sym|asym|open|semantic)-[1-9][0-9]?")
+PEOPLE = {"worst": 0.40208, "aggregate": 0.0901, "random1": 0.17234, "random2": 0.18122, "random3": 0.1764}
+"""The labels of CIFAR-10N, and the share of them that is wrong."""
+NOISE = re.compile(rf"clean|(sym|asym|open|semantic)-[1-9][0-9]?|human-({'|'.join(PEOPLE)})")
 
 
 class DataParts(NamedTuple):
@@ -51,7 +53,8 @@ class Cell:
     data : str
         A data set; ``"data@rows"`` for so many rows of it; ``"data+external"`` for open-set noise.
     noise : str
-        Kind and percentage: ``"sym-20"``, ``"asym-40"``, ``"open-20"``, ``"semantic-40"``; or ``"clean"``.
+        Kind and percentage: ``"sym-20"``, ``"asym-40"``, ``"open-20"``, ``"semantic-40"``; ``"human-worst"`` and others
+        of CIFAR-10N; or ``"clean"``.
     method : str
         One of `sklearn_lec.methods.METHODS`, or `benchmarks.methods.CLEANLAB`.
     seed : int
@@ -81,18 +84,19 @@ class Cell:
 
     @property
     def noise_kind(self) -> str:
-        """``"sym"``, ``"asym"``, ``"open"``, ``"semantic"`` or ``"clean"``."""
+        """``"sym"``, ``"asym"``, ``"open"``, ``"semantic"``, ``"human"`` or ``"clean"``."""
         return self.noise.partition("-")[0]
 
     @property
     def noise_ratio(self) -> float:
         """The true share of wrong labels."""
-        return int(self.noise.partition("-")[2] or 0) / 100
+        kind, _, amount = self.noise.partition("-")
+        return PEOPLE[amount] if kind == "human" else int(amount or 0) / 100
 
     @property
     def noise_seed(self) -> int | None:
-        """The seed that the noise is drawn with; None for semantic noise, which is made once."""
-        return None if self.noise_kind == "semantic" else self.seed
+        """The seed that the noise is drawn with; None for noise that is the same for all seeds."""
+        return None if self.noise_kind in ("semantic", "human") else self.seed
 
     @property
     def name(self) -> str:

@@ -96,7 +96,7 @@ def clean_data(data: str, settings: dict, data_home: str | None) -> CleanData:
 def noisy_data(cell: Cell, settings: dict, data_home: str | None, *, out: Path, device: str = "cpu") -> NoisyData:
     """Return the training set of a cell, the same for all methods.
 
-    Random label noise and open-set noise depend on the seed; semantic noise does not.
+    Random label noise and open-set noise depend on the seed; semantic noise and the labels of people do not.
 
     Parameters
     ----------
@@ -116,6 +116,9 @@ def noisy_data(cell: Cell, settings: dict, data_home: str | None, *, out: Path, 
     X, y = clean.X_train, clean.y_train
     if cell.noise_kind == "clean":
         return NoisyData(X, y, y, np.zeros(len(y), dtype=bool))
+    if cell.noise_kind == "human":
+        y_noisy = _labels_of_people(cell.noise.removeprefix("human-"), data_home, settings["train_rows"])
+        return NoisyData(X, y_noisy, y, y_noisy != y)
     if cell.noise_kind == "semantic":
         noise = semantic_noise(X, y, eps=cell.noise_ratio, settings=settings, **_place(cell, out, device))
     elif cell.noise_kind == "open":
@@ -203,6 +206,15 @@ def _fetch(name, data_home, subset, *, dtype="float32"):
     except OSError as error:
         raise DataMissingError(str(error)) from error
     return bunch.data, bunch.target, bunch.target_names
+
+
+def _labels_of_people(noise, data_home, n_rows):
+    """Return the labels that people gave to the images of CIFAR-10 that `_load` returns."""
+    try:
+        people = datasets.fetch_cifar10n(data_home, noise=noise, dtype="uint8")
+    except OSError as error:
+        raise DataMissingError(str(error)) from error
+    return people.target[_stratified(np.arange(len(people.target)), people.target_clean, n_rows)[0]]
 
 
 def _fetch_digits(subset):

@@ -168,6 +168,12 @@ EXPERIMENTS = {
             (Column("Test accuracy", "standard"),),
             shows="clean accuracy",
         ),
+        Experiment(
+            "tableB1",
+            "Labels that people gave: CIFAR-10N, not in the paper",
+            tuple(Row("cifar-10", f"human-{labels}") for labels in ("aggregate", "random1", "worst")),
+            (*COMPARED, *map(Column.of, ("self-training", "elr"))),
+        ),
         Experiment("tableA3", "Complexity: parameters, forward and backward passes", (), (), shows="complexity"),
         Experiment(
             "figure1", "Label precision of Self-training and three LECs", CIFAR_10, ENSEMBLES, shows="precision"

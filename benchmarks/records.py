@@ -112,6 +112,8 @@ def _check_cell(record):
             raise ValueError(f"{name} must be {value}, as {cell.method} does not use it, got {record[name]!r}")
     if (cell.noise_kind == "open") != (data_parts(cell.data).external is not None):
         raise ValueError(f"open-set noise, and no other, needs external data, got {cell.noise} and {cell.data}")
+    if cell.noise_kind == "human" and data_parts(cell.data).name != "cifar-10":
+        raise ValueError(f"people have labelled cifar-10, got {cell.noise} and {cell.data}")
 
 
 def _check_curve(name, curve, settings):
@@ -159,7 +161,10 @@ def _is_versions(value):
 PARTS = {
     "scale": (lambda v: v in SCALES, f"one of {', '.join(SCALES)}"),
     "data": (lambda v: _is_text(v, DATA), "data, data@rows, data+external or data@rows+external"),
-    "noise": (lambda v: _is_text(v, NOISE), "clean, or sym, asym, open or semantic with a percentage, such as sym-20"),
+    "noise": (
+        lambda v: _is_text(v, NOISE),
+        "clean, or sym, asym, open or semantic with a percentage, or human-worst and such",
+    ),
     "method": (lambda v: isinstance(v, str) and (v in METHODS or v == CLEANLAB), "a method of this version"),
     "seed": (lambda v: _is_whole(v, 0), "a whole number of at least 0"),
     "M": (lambda v: v is None or v == "inf" or _is_whole(v, 1), 'a whole number of at least 1, "inf" or null'),

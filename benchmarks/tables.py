@@ -64,10 +64,10 @@ def noise_title(noise: str) -> str:
 
     Examples
     --------
-    >>> noise_title("sym-20"), noise_title("clean")
-    ('sym-20%', 'clean')
+    >>> noise_title("sym-20"), noise_title("clean"), noise_title("human-worst")
+    ('sym-20%', 'clean', 'human-worst')
     """
-    return noise if noise == "clean" else f"{noise}%"
+    return noise if noise == "clean" or noise.startswith("human-") else f"{noise}%"
 
 
 def markdown_table(head: Sequence, lines: Iterable[Sequence], *, n_names: int = 1) -> str:

@@ -34,6 +34,28 @@ def test_all_methods_get_the_same_noisy_data(tmp_path, noise):
     assert (first.fingerprint == other_seed.fingerprint) == (noise == "semantic-20")
 
 
+def test_labels_of_people_are_those_of_the_images_and_the_same_for_all_seeds(shared_data, tmp_path):
+    settings = {"train_rows": 500, "test_rows": 100, "whitening": False}
+    cells = [Cell("cpu", "cifar-10", noise, "ltec", seed) for noise in ("clean", "human-worst") for seed in (0, 1)]
+
+    clean, _, people, other_seed = (noisy_data(cell, settings, str(shared_data), out=tmp_path) for cell in cells)
+
+    assert np.array_equal(people.X, clean.X)
+    assert np.array_equal(people.y_clean, clean.y_clean)
+    assert people.noise_mask.mean() == pytest.approx(cells[2].noise_ratio, abs=0.08)
+    assert people.fingerprint == other_seed.fingerprint
+    assert cells[2].noise_seed is None
+
+
+def test_labels_of_people_that_are_not_there_are_told(shared_data, tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn_lec.datasets.download_url", lambda *arguments: None)
+    (tmp_path / "cifar-10-batches-py").symlink_to(shared_data / "cifar-10-batches-py")
+    settings = {"train_rows": 500, "test_rows": 100, "whitening": False}
+
+    with pytest.raises(DataMissingError, match=r"CIFAR-10_human.pt could not be read: it is not there"):
+        noisy_data(Cell("cpu", "cifar-10", "human-worst", "ltec", 0), settings, str(tmp_path), out=tmp_path)
+
+
 def test_imagenet_32_says_what_to_put_where_and_leaves_classes_out(tmp_path, monkeypatch):
     with pytest.raises(DataMissingError, match=r"train_data_batch_1.npz(.|\n)*like_cifar10.txt"):
         check_available("digits+imagenet-32", str(tmp_path))
