@@ -285,5 +285,6 @@ def did_you_mean(word, known: Iterable[str]) -> str:
     >>> did_you_mean("letc", ["ltec", "lnec"])
     "did you mean 'ltec'? "
     """
-    close = difflib.get_close_matches(str(word), known, n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
+    by_lower_case = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(str(word).lower(), by_lower_case, n=1)
+    return f"did you mean {by_lower_case[close[0]]!r}? " if close else ""

@@ -59,10 +59,11 @@ class LinearDecay(Callback):
 
         Returns
         -------
-        weight : float in (0, 1]
+        weight : float in [0, 1]
+            0 beyond the end.
         """
         first = int(self.start * n_epochs)
-        return min(1.0, (n_epochs - epoch) / (n_epochs - first))
+        return min(1.0, max(0.0, (n_epochs - epoch) / (n_epochs - first)))
 
     def on_train_begin(self, net, X=None, y=None, **kwargs):
         """Check the parameters, and remember at which epoch the schedule starts."""

@@ -120,8 +120,10 @@ def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None
     of_user, package = net.callbacks, _class_of_package(net)
     if isinstance(of_user, list):
         of_user = [_copy(item) for item in of_user if is_callback(item, UPDATE_CALLBACKS) and _runs_alone(item)]
-    if callbacks:
-        of_user = [*(of_user if isinstance(of_user, list) else []), *callbacks]
+    has_callbacks = bool(callbacks) or of_user != "disable"
+    if has_callbacks:
+        finished = ("finished_epochs", FinishedEpochs())
+        of_user = [*(of_user if isinstance(of_user, list) else []), *callbacks, finished]
     parameters = net.get_params(deep=False) | method_defaults(type(net))
     switched_off = tuple(f"{name}__" for name, value in changes.items() if name.startswith("callbacks__") and not value)
     parameters = {name: value for name, value in parameters.items() if not name.startswith(switched_off)}
@@ -141,9 +143,27 @@ def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None
         warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
         # A fit of the user's own has been called already: what it does to X must not be done twice.
         package.fit(other, X, y, **weights, **(fit_params or {}))
-    if len(other.history) < other.max_epochs:
+    n_epochs = dict(other.callbacks_)["finished_epochs"].n_epochs_ if has_callbacks else len(other.history)
+    if n_epochs < other.max_epochs:
         raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one
     return other
+
+
+class FinishedEpochs(Callback):
+    """Count the epochs that have come to their end; the history has those that were broken off, too.
+
+    Attributes
+    ----------
+    n_epochs_ : int
+    """
+
+    def on_train_begin(self, net, **kwargs):
+        """Begin anew; a training that goes on from a checkpoint gets its attribute back after that."""
+        self.n_epochs_ = 0
+
+    def on_epoch_end(self, net, **kwargs):
+        """Count one more."""
+        self.n_epochs_ = len(net.history)
 
 
 def _class_of_package(net) -> type:

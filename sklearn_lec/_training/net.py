@@ -21,7 +21,7 @@ from sklearn_lec._training.labels import LabelCodes, RelabeledDataset, known_cla
 from sklearn_lec._training.names import hints_at_names
 from sklearn_lec._training.restored import warn_of_early_end
 from sklearn_lec._training.rng import RandomStream
-from sklearn_lec._training.run import TrainingRun
+from sklearn_lec._training.run import InterruptedBeforeTraining, TrainingRun
 from sklearn_lec._training.saved import (
     check_description,
     describing_data,
@@ -277,6 +277,8 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         self._run = TrainingRun(self, X, y, **arguments)
         try:
             yield
+        except InterruptedBeforeTraining:
+            raise KeyboardInterrupt from None
         finally:
             self._run.close()
             self._run = None

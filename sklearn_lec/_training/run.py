@@ -36,7 +36,7 @@ from sklearn_lec._training.warn import RunWarnings
 from sklearn_lec._training.whole_set import select_in_whole_set
 from sklearn_lec.methods import Method, Selection
 
-__all__ = ["TrainingRun"]
+__all__ = ["InterruptedBeforeTraining", "TrainingRun"]
 
 SEPARATE_VOTE_BELOW = 0.5
 """The share of selected samples below which ``separate_vote="auto"`` gives the vote a pass of its own: with backward
@@ -53,6 +53,13 @@ class _BatchUnderWay:
     """What has been decided on it before the step; None leaves it to the step."""
     step: Step | None = None
     """What came out of it; None until its loss has been asked for."""
+
+
+class InterruptedBeforeTraining(BaseException):
+    """The user has stopped what comes before the first epoch.
+
+    Not a `KeyboardInterrupt`, at which skorch would take the network as it is: it has not been trained.
+    """
 
 
 class TrainingRun:
@@ -166,10 +173,13 @@ class TrainingRun:
         if self.checkpoints is not None:
             self.checkpoints.check_split()
         context = NetContext(self.net, self)
-        settle_eps(self.method, context, self.label_codes.classes)
-        settle_warmup(self.method, max_epochs=self.net.max_epochs)
-        self.watch = WarmupWatch(self.method, self.codes)
-        self.method.before_training(context)
+        try:
+            settle_eps(self.method, context, self.label_codes.classes)
+            settle_warmup(self.method, max_epochs=self.net.max_epochs)
+            self.watch = WarmupWatch(self.method, self.codes)
+            self.method.before_training(context)
+        except KeyboardInterrupt as interrupt:
+            raise InterruptedBeforeTraining from interrupt
         if self.checkpoints is not None:
             self.checkpoints.go_on()
         self.separate_vote = self._decide_on_separate_vote()
@@ -272,6 +282,8 @@ class TrainingRun:
         is_last = method.epoch == self.last_epoch
         self.huge.warn(self.numbers, is_last=is_last)
         self._warnings.of_lost_classes(method, codes=self.codes, classes=self.label_codes.classes, is_last=is_last)
+        if is_last:
+            self._warnings.of_rare_classes(method, codes=self.codes, classes=self.label_codes.classes)
         if self._loss.passes_differ is False:
             self._warnings.of_equal_passes(method)
         self.watch.end_epoch(net.history.record, partial(self._warnings.of_memorized, method))

@@ -11,6 +11,12 @@ from sklearn_lec.methods import Method
 __all__ = ["RunWarnings", "warn_caller"]
 
 
+RARE = 0.5
+"""The size of a class, compared to the mean of all, below which it is rare."""
+NEGLECTED = 0.5
+"""The share of its right labels below which a rare class is said to be neglected."""
+
+
 class RunWarnings:
     """Warn of what goes wrong in a training, each kind once."""
 
@@ -54,6 +60,37 @@ class RunWarnings:
             warn_caller(
                 f"no sample labelled {_listed(labels)} was selected in epoch {method.epoch}: the network is about to "
                 f"forget {len(labels)} of {len(classes)} classes. Lower eps or M, raise T_w{other}."
+            )
+
+    def of_rare_classes(self, method: Method, *, codes: Tensor, classes: np.ndarray) -> None:
+        """Warn, after the last epoch, of rare classes that lost most of their samples to the comparison in batches.
+
+        Parameters
+        ----------
+        method : Method
+        codes : int64 Tensor of shape (n_samples,)
+            The class number of every sample.
+        classes : ndarray of shape (n_classes,)
+        """
+        record, eps = method.record, getattr(method, "eps", 0)
+        if not (method.selects_samples and method.scope == "batch" and method.is_past_warmup and eps):
+            return
+        codes = codes.to(record.last.device)
+        given, kept = (
+            codes[mask].bincount(minlength=len(classes)).cpu().numpy() for mask in (record.counts >= 0, record.last)
+        )
+        estimate = method.noise_estimate
+        share_right = 1 - (np.full(len(classes), eps) if estimate is None else estimate["per_class"].cpu().numpy())
+        is_rare = given < RARE * given.sum() / len(classes)
+        neglected = is_rare & (kept > 0) & (kept < NEGLECTED * share_right * given)
+        if neglected.any():
+            listed = ", ".join(
+                f"{kept[k]} of {given[k]} labelled {classes[k].item()!r}" for k in neglected.nonzero()[0][:5]
+            )
+            warn_caller(
+                f"few samples of rare classes are selected: {listed}. The network learns them late, and in batches "
+                "they are compared with samples that it learns early. Use method='ltec-full', which compares all "
+                "samples at once, or a longer warm-up T_w."
             )
 
     def of_memorized(self, method: Method, agreement: float) -> None:

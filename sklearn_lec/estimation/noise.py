@@ -1,5 +1,6 @@
 """estimate_noise: how many labels are wrong, by a classifier that has not seen them."""
 
+import reprlib
 import warnings
 from numbers import Integral
 
@@ -19,7 +20,9 @@ __all__ = ["estimate_noise"]
 N_FOLDS = 5
 
 
-def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_probs=None, classes=None) -> NoiseEstimate:
+def estimate_noise(
+    estimator=None, X=None, y=None, *, cv=None, random_state=None, pred_probs=None, classes=None
+) -> NoiseEstimate:
     """Estimate how many labels are wrong, in all and in each class, and how probably each of them is.
 
     The classifier is trained on part of the samples and predicts the rest. The surer a prediction is, the more often
@@ -27,7 +30,7 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
 
     Parameters
     ----------
-    estimator : classifier with ``predict_proba``, or None
+    estimator : classifier with ``predict_proba``, or None if there is `pred_probs`
         It is cloned and left as it is. A `LECClassifier`, also as the last step of a pipeline, is trained by ordinary
         training for a few epochs: with its network, loaders, device and `random_state`, for no more than a quarter of
         `max_epochs` in all. The stronger the classifier, the better the estimate.
@@ -75,17 +78,22 @@ def estimate_noise(estimator, X, y=None, *, cv=None, random_state=None, pred_pro
         if estimator is not None or cv is not None:
             raise TypeError("with pred_probs nothing is trained: leave estimator and cv at None.")
         if y is None:
-            raise ValueError("y is required: estimate_noise(None, None, y, pred_probs=...).")
+            raise ValueError("y is required: estimate_noise(y=y, pred_probs=...).")
         y = check_labels(y, n_samples=len(pred_probs))
-        if classes is None and hasattr(pred_probs, "columns") and set(pred_probs.columns) >= set(y.tolist()):
-            classes = pred_probs.columns
-        classes = check_classes(y, known=classes)
+        classes = check_classes(y, known=_classes_of_columns(pred_probs, y) if classes is None else classes)
         pred_probs = _check_pred_probs(pred_probs, n_classes=len(classes))
+        if (pred_probs.argmax(axis=1) == LabelCodes(classes)(y).numpy()).all():
+            warnings.warn(
+                "pred_probs agrees with every label. If the model was trained on these samples, it has memorized wrong "
+                "labels, too: pass predictions for samples that were held out, as of cross_val_predict.",
+                stacklevel=2,
+            )
     else:
         if not (hasattr(estimator, "predict_proba") and is_classifier(estimator)):
             raise TypeError(
-                f"estimator must be a classifier with predict_proba, got {estimator!r}. Others have it with "
-                "CalibratedClassifierCV around them. Or pass predictions for held-out samples as pred_probs."
+                f"estimator must be a classifier with predict_proba, got {reprlib.repr(estimator)}. Others have it "
+                "with CalibratedClassifierCV around them. Call estimate_noise(classifier, X, y), or "
+                "estimate_noise(y=y, pred_probs=...) with predictions for held-out samples."
             )
         if classes is not None:
             raise TypeError("classes names the columns of pred_probs; without them it is the estimator that knows.")
@@ -143,6 +151,24 @@ def _folds(X, y: np.ndarray, cv, random_state) -> list[tuple[np.ndarray, np.ndar
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # some folds do without it
         return checked_folds(check_cv(cv, y, classifier=True).split(X, y))
+
+
+def _classes_of_columns(pred_probs, y: np.ndarray) -> list | None:
+    """Return the labels that the columns of a DataFrame are named after; None if there are no names."""
+    columns = list(getattr(pred_probs, "columns", []))
+    if not columns:
+        return None
+    if set(columns) >= set(y.tolist()):
+        return columns
+    if columns == list(range(len(columns))):  # what pandas calls columns without names
+        return None
+    by_name = {str(label): label for label in np.unique(y).tolist()}
+    if not {str(column) for column in columns} >= by_name.keys():
+        raise ValueError(
+            f"the columns of pred_probs are named {reprlib.repr(columns)}, which are not the labels in y. Name them "
+            "after the labels, or say with classes what they stand for."
+        )
+    return [by_name.get(str(column), column) for column in columns]
 
 
 def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:

@@ -161,7 +161,9 @@ class NoiseEstimate:
         width = max(len("label"), *(len(str(label)) for label in self.classes_[shown]))
         yield f"{'label':>{width}}  {'given':>7}  {'wrong':>15}  most should be"
         for k in shown:
-            source = self.classes_[wrong[:, k].argmax()] if n_wrong[k] >= 0.5 else "-"
+            source = "-" if n_wrong[k] < 0.5 else "various"
+            if wrong[:, k].max() > 0.5 * wrong[:, k].sum() and n_wrong[k] >= 0.5:
+                source = self.classes_[wrong[:, k].argmax()]
             share = f"{n_wrong[k]:.0f} ({self.per_class[k]:.1%})"
             yield f"{self.classes_[k]!s:>{width}}  {self.counts[k]:>7}  {share:>15}  {source}"
         if len(shown) < len(self.classes_):

@@ -41,10 +41,8 @@ def test_an_interruption_of_the_folds_ends_the_training(blobs, monkeypatch):
 
     monkeypatch.setattr(HeldOutMean, "on_epoch_end", interrupted)
 
-    clf = LECClassifier(**COMMON).fit(*blobs)
-
-    assert len(clf.history) <= 1
-    assert not hasattr(clf, "T_w_")
+    with pytest.raises(KeyboardInterrupt):
+        LECClassifier(**COMMON).fit(*blobs)
 
 
 def test_a_training_killed_within_a_fold_goes_on_there(blobs, tmp_path, monkeypatch):
@@ -255,6 +253,26 @@ def test_that_there_was_no_estimate_is_known_from_saved_parameters(blobs, tmp_pa
     loaded.load_params(f_params=tmp_path / "params.pt", f_method=tmp_path / "method.pt")
 
     assert clf.eps_ == loaded.eps_ == 0
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+@pytest.mark.parametrize("method", ["ltec", "forward"])
+def test_a_user_who_stops_what_comes_before_the_training_gets_no_untrained_network(blobs, monkeypatch, method, epoch):
+    def interrupted(net, prefix_epoch=epoch):
+        if len(net.history) == prefix_epoch and net.method == "standard":
+            raise KeyboardInterrupt
+
+    original = LECClassifier.validation_step if method == "ltec" else LECClassifier.train_step
+
+    def step(net, *args, **kwargs):
+        interrupted(net)
+        return original(net, *args, **kwargs)
+
+    monkeypatch.setattr(LECClassifier, original.__name__, step)
+    settings = {"max_epochs": 8} if method == "ltec" else {"max_epochs": 2, "percentile": 90}
+
+    with pytest.raises(KeyboardInterrupt):
+        LECClassifier(**COMMON | settings, method=method).fit(*blobs)
 
 
 def test_forward_tells_that_its_matrix_cannot_be_trusted():

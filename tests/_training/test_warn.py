@@ -105,3 +105,32 @@ def test_a_single_pass_is_nothing_to_warn_of(table, quick, parameters, recwarn):
     LECClassifier(TinyNet, **quick | parameters).fit(*table)
 
     assert not [warning for warning in recwarn if "passes" in str(warning.message)]
+
+
+@pytest.mark.parametrize(("n_kept", "is_warned_of"), [(0, False), (3, True), (9, False)])
+def test_a_rare_class_that_loses_most_of_its_samples_is_told_at_the_end(n_kept, is_warned_of):
+    codes = (torch.arange(220) >= 200).long()
+    method = LTEC(eps=0.2, M=2, T_w=0)
+    method.reset(220, n_classes=2)
+    method.epoch = 1
+    method.record.last = (codes == 0) | (torch.arange(220) < 200 + n_kept)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        RunWarnings().of_rare_classes(method, codes=codes, classes=np.array(["often", "rarely"]))
+
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == is_warned_of
+    assert all("are selected: 3 of 20 labelled 'rarely'." in m and "method='ltec-full'" in m for m in told)
+
+
+def test_a_class_whose_labels_are_mostly_wrong_may_lose_them():
+    codes = (torch.arange(220) >= 200).long()
+    method = LTEC(eps=0.2, M=2, T_w=0)
+    method.reset(220, n_classes=2)
+    method.epoch, method.noise_estimate = 1, {"per_class": torch.tensor([0.1, 0.8])}
+    method.record.last = torch.arange(220) < 203
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RunWarnings().of_rare_classes(method, codes=codes, classes=np.arange(2))

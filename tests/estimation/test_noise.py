@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.estimation import NoiseEstimate, estimate_noise
@@ -76,6 +77,36 @@ def test_columns_of_a_data_frame_are_known_by_their_names(blobs):
 
     assert estimate.classes_.tolist() == ["cat", "bee", "ant"]
     assert estimate.eps == pytest.approx(0.2, abs=0.03)
+
+
+def test_names_of_columns_may_be_the_labels_as_text(blobs):
+    X, given, _ = blobs
+    codes = np.searchsorted(["ant", "bee", "cat"], given)
+    pred_probs = cross_val_predict(LogisticRegression(), X, codes, method="predict_proba")
+    frame = pd.DataFrame(pred_probs, columns=["0", "1", "2"])[["2", "0", "1"]]
+
+    estimate = estimate_noise(y=codes, pred_probs=frame)
+
+    assert estimate.classes_.tolist() == [2, 0, 1]
+    assert estimate.eps == pytest.approx(0.2, abs=0.03)
+    assert estimate_noise(y=codes, pred_probs=pd.DataFrame(pred_probs)).eps == pytest.approx(estimate.eps, abs=1e-3)
+
+
+def test_names_of_columns_that_are_no_labels_are_refused(blobs):
+    given = blobs[1]
+
+    with pytest.raises(
+        ValueError, match=r"columns of pred_probs are named \['a', 'b', 'c'\], which are not the labels"
+    ):
+        estimate_noise(y=given, pred_probs=pd.DataFrame(np.ones((900, 3)) / 3, columns=["a", "b", "c"]))
+
+
+def test_predictions_that_agree_with_every_label_are_doubted(blobs):
+    X, given, _ = blobs
+    memorized = DecisionTreeClassifier().fit(X, given).predict_proba(X)
+
+    with pytest.warns(UserWarning, match="pred_probs agrees with every label.*pass predictions for samples that were"):
+        estimate_noise(y=given, pred_probs=memorized)
 
 
 def test_samples_without_a_prediction_take_no_part(blobs):
@@ -182,6 +213,18 @@ def test_the_summary_of_many_classes_is_short():
     assert len(lines) == 2 + 1 + 1 + 20 + 1
     assert lines[4].split()[0] == "49"
     assert lines[-1] == "and 30 more classes, with fewer wrong labels"
+
+
+def test_where_wrong_labels_should_be_this_and_that_the_summary_names_none(blobs):
+    X, _, right = blobs
+    given = right.copy()
+    given[(right == "ant").nonzero()[0][::5]] = "cat"
+    given[(right == "bee").nonzero()[0][::5]] = "cat"
+
+    lines = str(estimate_noise(LogisticRegression(), X, given, random_state=0)).splitlines()
+
+    assert lines[4].split()[0] == "cat"
+    assert lines[4].split()[-1] in ("various", "ant", "bee")
 
 
 def test_the_plot_shows_the_samples_the_fit_and_the_plateau(blobs):

@@ -117,11 +117,10 @@ class Interrupting(TinyNet):
 
 
 def test_an_interrupt_of_the_first_training_of_forward_ends_the_second_too(table, quick):
-    clf = LECClassifier(Interrupting, method="forward", **without(quick, "M", "T_w")).fit(*table)
+    with pytest.raises(KeyboardInterrupt):
+        LECClassifier(Interrupting, method="forward", **without(quick, "M", "T_w")).fit(*table)
 
     assert Interrupting.n_steps == 8
-    assert len(clf.history) == 0
-    assert clf.predict(table[0]).shape == (90,)
 
 
 class Locked(Callback):
