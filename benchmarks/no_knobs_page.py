@@ -18,8 +18,9 @@ trained for 200 epochs (MNIST: 30, for all alike). "Best known" is the best of f
 wrong labels, with `T_w` of 2, 5, 10 and 20: the one whose mean over the seeds is highest. With clean labels it is
 ordinary training. CleanLearning is cleanlab's, around ordinary training of the same network.
 
-`T_w="auto"` was chosen on digits, breast cancer, text of the same kind, Fashion-MNIST and 8 or not, with seeds 100 to
-102.
+`T_w="auto"` was chosen on digits, breast cancer, text of the same kind, Fashion-MNIST and 8 or not, the prior of the
+estimate on digits, wine, breast cancer and Fashion-MNIST, and the vote of held-out predictions on text, all with seeds
+100 to 102.
 
 ## Goals
 
@@ -30,6 +31,16 @@ ordinary training. CleanLearning is cleanlab's, around ordinary training of the 
 {problems}
 
 Time: that of {default} as it comes to that of CleanLearning, both in one run on one core.
+
+## Where it falls short
+
+- **8 or not** (5 % of the samples are of one class): "ltec" compares losses in batches with a handful of rare samples,
+  also with settings that are known to be right. "ltec-full" is ahead there.
+- **Text**: the network memorizes wrong labels in three epochs. CleanLearning trains five networks to the end to judge
+  samples that they have not seen. Tried with seeds 100 and 101: to go back to the initial weights when the vote of
+  held-out predictions begins gave between 20 points less and 5 points more; folds trained five times as long, which cost
+  more than the training itself, predicted held-out samples 0.5 to 4 points better.
+- **Wine**: 133 samples. A warm-up of 5 or 10 epochs would be better than the 20 of "auto", which rare classes need.
 """
 
 

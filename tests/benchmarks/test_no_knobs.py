@@ -1,6 +1,7 @@
 """The benchmark of the defaults: what is run again, and what the page says."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from benchmarks import no_knobs
 from benchmarks.lines import DamagedRecordError
 from benchmarks.no_knobs_page import page_of
 
+RESULTS = Path(no_knobs.__file__).parent / "results" / "no_knobs.jsonl"
 AUTO_AND_OTHERS = ("ltec", "ltec-full", "standard", "CleanLearning")
 
 
@@ -76,6 +78,16 @@ def test_a_damaged_line_is_named(tmp_path):
 
     with pytest.raises(DamagedRecordError, match="line 1"):
         no_knobs.run(out, [])
+
+
+def test_the_page_in_the_repository_is_that_of_its_records(tmp_path, monkeypatch):
+    copy = tmp_path / RESULTS.name
+    copy.write_bytes(RESULTS.read_bytes())
+    monkeypatch.setattr(no_knobs, "measure", lambda cell, data_home: pytest.fail(f"there is no record of {cell}"))
+
+    page = no_knobs.run(copy, no_knobs.all_cells(seeds=5))
+
+    assert page == RESULTS.with_suffix(".md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
