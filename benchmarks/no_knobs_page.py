@@ -38,8 +38,8 @@ Time: that of {default} as it comes to that of CleanLearning, both in one run on
   also with settings that are known to be right. "ltec-full" is ahead there.
 - **Text**: the network memorizes wrong labels in three epochs. CleanLearning trains five networks to the end to judge
   samples that they have not seen. Tried with seeds 100 and 101: to go back to the initial weights when the vote of
-  held-out predictions begins gave between 20 points less and 5 points more; folds trained five times as long, which cost
-  more than the training itself, predicted held-out samples 0.5 to 4 points better.
+  held-out predictions begins gave between 20 points less and 5 points more; folds trained five times as long, which
+  cost more than the training itself, predicted held-out samples 0.5 to 4 points better.
 - **Wine**: 133 samples. A warm-up of 5 or 10 epochs would be better than the 20 of "auto", which rare classes need.
 """
 
