@@ -79,7 +79,9 @@ def estimate_noise(
             raise TypeError("with pred_probs nothing is trained: leave estimator and cv at None.")
         if y is None:
             raise ValueError("y is required: estimate_noise(y=y, pred_probs=...).")
-        y = check_labels(y, n_samples=len(pred_probs))
+        y = check_labels(y)
+        if len(y) != len(pred_probs):
+            raise ValueError(f"pred_probs must have a row per sample: it has {len(pred_probs)}, and y has {len(y)}.")
         classes = check_classes(y, known=_classes_of_columns(pred_probs, y) if classes is None else classes)
         pred_probs = _check_pred_probs(pred_probs, n_classes=len(classes))
         if (pred_probs.argmax(axis=1) == LabelCodes(classes)(y).numpy()).all():
@@ -174,6 +176,11 @@ def _classes_of_columns(pred_probs, y: np.ndarray) -> list | None:
 def _check_pred_probs(pred_probs, *, n_classes: int) -> np.ndarray:
     """Return the predictions as an array, or raise an error that says what is wrong with them."""
     pred_probs = np.asarray(pred_probs, dtype=float)
+    if pred_probs.ndim == 1:
+        raise ValueError(
+            "pred_probs must have a column per class, got one number per sample. For the probability p of the second "
+            "of two classes, pass np.column_stack([1 - p, p])."
+        )
     if pred_probs.ndim != 2 or pred_probs.shape[1] != n_classes:
         raise ValueError(
             f"pred_probs must have a row per sample and a column for each of the {n_classes} classes, got shape "
