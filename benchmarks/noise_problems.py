@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_lec.datasets import fetch_fashion_mnist, fetch_mnist
+from benchmarks.patch_features import patch_features
+from sklearn_lec.datasets import fetch_cifar10, fetch_cifar10n, fetch_fashion_mnist, fetch_mnist
 from sklearn_lec.noise import AsymmetricNoise, SymmetricNoise
 
 __all__ = ["CLEAN", "LIMITS", "LOGISTIC", "MAIN", "MLP", "PROBLEMS", "SPECIAL", "NoisyLabels", "Problem", "load"]
@@ -17,6 +18,8 @@ MLP, LOGISTIC = "MLP", "logistic regression"
 
 N_IMAGES = 10_000
 """Drawn from MNIST and Fashion-MNIST."""
+N_PHOTOGRAPHS = 5_000
+"""Drawn from CIFAR-10, whose features take longer."""
 SMALLEST_SHARE = 0.1
 """What the last class of the long tail keeps of its samples; the first keeps all."""
 RARE = 0.05
@@ -63,14 +66,14 @@ def load(problem: Problem, *, seed: int, data_home=None) -> NoisyLabels:
     seed : int
         Decides which samples are drawn, where not all are taken, and which labels are wrong.
     data_home : str, Path or None, default=None
-        Where MNIST and Fashion-MNIST are; None for the default of `sklearn_lec.datasets`.
+        Where MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-10N are; None for the default of `sklearn_lec.datasets`.
 
     Returns
     -------
     labels : NoisyLabels
     """
     X, y = DATA[problem.data](seed=seed, data_home=data_home)
-    return NoisyLabels(X, given=NOISES[problem.noise](y, seed), right=y)
+    return NoisyLabels(X, given=NOISES[problem.noise](y, seed, data_home=data_home), right=y)
 
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -114,6 +117,18 @@ def _images(fetch, *, seed, data_home):
     return images[samples].reshape(N_IMAGES, -1).astype(np.float32) / 255, y[samples]
 
 
+@lru_cache(maxsize=4)
+def _photographs(seed, data_home):
+    """Return features of images of CIFAR-10 and their labels; all noises of a seed are about the same images."""
+    images, y = _all_images(fetch_cifar10, data_home)
+    samples = _drawn_photographs(seed, len(y))
+    return patch_features(images[samples].astype(np.float32) / 255, seed=seed), y[samples]
+
+
+def _drawn_photographs(seed, n_images):
+    return np.random.RandomState(seed).choice(n_images, N_PHOTOGRAPHS, replace=False)
+
+
 def _table(fetch, **_):
     X, y = fetch(return_X_y=True)
     return StandardScaler().fit_transform(X).astype(np.float32), y
@@ -123,6 +138,7 @@ DATA: dict[str, Callable] = {
     "digits": _digits,
     "MNIST": partial(_images, fetch_mnist),
     "Fashion-MNIST": partial(_images, fetch_fashion_mnist),
+    "CIFAR-10": lambda *, seed, data_home: _photographs(seed, data_home),
     "breast cancer": partial(_table, load_breast_cancer),
     "wine": partial(_table, load_wine),
     "iris": partial(_table, load_iris),
@@ -134,17 +150,17 @@ DATA: dict[str, Callable] = {
 
 
 def _symmetric(percent):
-    return lambda y, seed: SymmetricNoise(eps=percent / 100, random_state=seed).fit_transform(y)
+    return lambda y, seed, **_: SymmetricNoise(eps=percent / 100, random_state=seed).fit_transform(y)
 
 
 def _asymmetric(percent, mapping=None):
-    return lambda y, seed: AsymmetricNoise(eps=percent / 100, mapping=mapping, random_state=seed).fit_transform(y)
+    return lambda y, seed, **_: AsymmetricNoise(eps=percent / 100, mapping=mapping, random_state=seed).fit_transform(y)
 
 
 def _within_half_of_classes(noise):
     """Return noise that only samples of the classes 0 to 4 have, and that gives them a label among these."""
 
-    def corrupt(y, seed):
+    def corrupt(y, seed, **_):
         corrupted = y.copy()
         corrupted[y < 5] = noise(y[y < 5], seed)
         return corrupted
@@ -152,11 +168,22 @@ def _within_half_of_classes(noise):
     return corrupt
 
 
-NOISES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "clean": lambda y, seed: y,
+def _people(labels):
+    """Return the labels that people gave to the images that `_photographs` has drawn."""
+
+    def labels_of_people(y, seed, *, data_home):
+        given = fetch_cifar10n(data_home, noise=labels, return_X_y=True, dtype="uint8")[1]
+        return given[_drawn_photographs(seed, len(given))]
+
+    return labels_of_people
+
+
+NOISES: dict[str, Callable[..., np.ndarray]] = {
+    "clean": lambda y, seed, **_: y,
     **{f"sym-{percent}": _symmetric(percent) for percent in (10, 15, 20, 30, 40, 50, 60)},
     **{f"asym-{percent}": _asymmetric(percent) for percent in (5, 10, 20, 30, 40)},
     "sym-40 within 0-4": _within_half_of_classes(_symmetric(40)),
+    **{f"human-{labels}": _people(labels) for labels in ("aggregate", "random1", "worst")},
     "asym-40 of 0-4": _asymmetric(40, mapping={k: k + 1 for k in range(5)}),
 }
 
@@ -182,5 +209,6 @@ SPECIAL = [
 LIMITS = [
     *(Problem(data, "sym-20") for data in ("breast cancer", "wine", "iris")),
     *(Problem(data, noise, LOGISTIC) for data in ("digits", "Fashion-MNIST") for noise in ("clean", "sym-40")),
+    *(Problem("CIFAR-10", noise) for noise in ("clean", "sym-40", "human-aggregate", "human-random1", "human-worst")),
 ]
 PROBLEMS = [*MAIN, *CLEAN, *SPECIAL, *LIMITS]

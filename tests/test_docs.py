@@ -61,7 +61,7 @@ def test_the_code_of_the_readme_runs_as_it_stands(small_cifar10, monkeypatch):
     assert clf.score(X_test, y_test) == pytest.approx(0.97, abs=0.015)
     standard = LECClassifier(method="standard", max_epochs=60, verbose=0, random_state=0)
     standard.fit(names["X_train"], names["y_noisy"])
-    assert standard.score(X_test, y_test) == pytest.approx(0.86, abs=0.02)
+    assert standard.score(X_test, y_test) == pytest.approx(0.83, abs=0.02)
 
     exec(images, names)
     assert names["clf"].module_.body[1].in_channels == 3
