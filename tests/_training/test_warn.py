@@ -134,3 +134,14 @@ def test_a_class_whose_labels_are_mostly_wrong_may_lose_them():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RunWarnings().of_rare_classes(method, codes=codes, classes=np.arange(2))
+
+
+def test_a_class_that_is_not_rare_has_other_reasons_to_lose_samples():
+    codes = torch.arange(220) % 2
+    method = LTEC(eps=0.2, M=2, T_w=0)
+    method.reset(220, n_classes=2)
+    method.epoch, method.record.last = 1, (codes == 0) | (torch.arange(220) < 10)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RunWarnings().of_rare_classes(method, codes=codes, classes=np.arange(2))
