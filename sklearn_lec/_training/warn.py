@@ -84,9 +84,8 @@ class RunWarnings:
         is_rare = given < RARE * given.sum() / len(classes)
         neglected = is_rare & (kept > 0) & (kept < NEGLECTED * share_right * given)
         if neglected.any():
-            listed = ", ".join(
-                f"{kept[k]} of {given[k]} labelled {classes[k].item()!r}" for k in neglected.nonzero()[0][:5]
-            )
+            labels = classes.tolist()
+            listed = ", ".join(f"{kept[k]} of {given[k]} labelled {labels[k]!r}" for k in neglected.nonzero()[0][:5])
             warn_caller(
                 f"few samples of rare classes are selected: {listed}. The network learns them late, and in batches "
                 "they are compared with samples that it learns early. Use method='ltec-full', which compares all "

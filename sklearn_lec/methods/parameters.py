@@ -81,7 +81,7 @@ def warn_of_short_calls(values: Mapping[str, object], max_epochs: int) -> None:
         warnings.warn(
             f"T_w={AUTO!r} is a fifth of max_epochs={max_epochs}, at least 1, whatever comes after it. If you call "
             "partial_fit again and again, set T_w, and eps, to numbers.",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -286,8 +286,11 @@ def test_forward_tells_that_its_matrix_cannot_be_trusted():
 def test_a_training_that_goes_on_epoch_by_epoch_is_told_that_its_warm_up_is_short(blobs):
     clf = LECClassifier(**COMMON | {"max_epochs": 1}, eps=0.2)
 
-    with pytest.warns(UserWarning, match="T_w='auto' is a fifth of max_epochs=1, at least 1, whatever comes after it"):
+    with pytest.warns(
+        UserWarning, match="T_w='auto' is a fifth of max_epochs=1, at least 1, whatever comes after it"
+    ) as told:
         clf.partial_fit(*blobs)
+    assert all(warning.filename == __file__ for warning in told)
     clf.partial_fit(*blobs)  # a warning would be an error here
 
 

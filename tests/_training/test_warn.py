@@ -107,8 +107,9 @@ def test_a_single_pass_is_nothing_to_warn_of(table, quick, parameters, recwarn):
     assert not [warning for warning in recwarn if "passes" in str(warning.message)]
 
 
+@pytest.mark.parametrize("dtype", [str, object])  # labels of a DataFrame are objects
 @pytest.mark.parametrize(("n_kept", "is_warned_of"), [(0, False), (3, True), (9, False)])
-def test_a_rare_class_that_loses_most_of_its_samples_is_told_at_the_end(n_kept, is_warned_of):
+def test_a_rare_class_that_loses_most_of_its_samples_is_told_at_the_end(n_kept, is_warned_of, dtype):
     codes = (torch.arange(220) >= 200).long()
     method = LTEC(eps=0.2, M=2, T_w=0)
     method.reset(220, n_classes=2)
@@ -117,7 +118,7 @@ def test_a_rare_class_that_loses_most_of_its_samples_is_told_at_the_end(n_kept, 
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        RunWarnings().of_rare_classes(method, codes=codes, classes=np.array(["often", "rarely"]))
+        RunWarnings().of_rare_classes(method, codes=codes, classes=np.array(["often", "rarely"], dtype=dtype))
 
     told = [str(warning.message) for warning in caught]
     assert len(told) == is_warned_of
