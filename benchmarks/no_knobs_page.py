@@ -26,6 +26,13 @@ estimate on digits, wine, breast cancer and Fashion-MNIST, and the vote of held-
 
 {goals}
 
+## One setting for all noisy problems
+
+"Best known" may choose another `T_w` for each problem, with the help of clean labels. A single setting cannot. Mean and
+largest loss against it over the noisy problems:
+
+{settings}
+
 ## All problems
 
 {problems}
@@ -66,6 +73,10 @@ def page_of(records: list[dict], *, default: str = "ltec") -> str:
         seeds=", ".join(map(str, seeds)),
         default=f'`method="{default}"`',
         goals=markdown_table(["", "goal", *METHODS], _goals(problems)),
+        settings=markdown_table(
+            ["", *(f"{method}, {what}" for method in METHODS for what in ("mean", "largest"))],
+            _settings([problem for problem in problems if problem.known]),
+        ),
         problems=markdown_table(
             [
                 "data",
@@ -96,16 +107,22 @@ class _Problem:
         """Return the mean score of a contender, in %."""
         return _mean_score(self.as_it_comes, name)
 
+    @property
+    def settings_known(self) -> list[str]:
+        """The settings that know the share of wrong labels, as they are named behind a method."""
+        return list(dict.fromkeys(name.partition(", ")[2] for name in self.known[0]["scores"]))
+
     def best_known(self, method: str) -> float:
         """Return the mean score of the best setting that knows the share of wrong labels."""
         if not self.known:
             return self.mean("standard")
-        names = [name for name in self.known[0]["scores"] if name.startswith(f"{method}, T_w=")]
-        return max(_mean_score(self.known, name) for name in names)
+        return max(_mean_score(self.known, f"{method}, {setting}") for setting in self.settings_known)
 
-    def loss(self, method: str) -> float:
-        """Return how many points a method loses by not knowing it."""
-        return self.best_known(method) - self.mean(method)
+    def loss(self, method: str, setting: str | None = None) -> float:
+        """Return how many points a method loses with one of these settings, or as it comes, against the best one."""
+        if setting is None:
+            return self.best_known(method) - self.mean(method)
+        return self.best_known(method) - _mean_score(self.known, f"{method}, {setting}")
 
     def time_ratio(self, method: str) -> float:
         """Return the time of a method to that of cleanlab."""
@@ -123,6 +140,14 @@ class _Problem:
 
 def _mean_score(records: list[dict], name: str) -> float:
     return 100 * float(np.mean([r["scores"][name] for r in records]))
+
+
+def _settings(problems: list[_Problem]):
+    """Yield the lines of the table of what a setting loses that serves all problems."""
+    for setting in (None, *problems[0].settings_known) if problems else ():
+        losses = [[problem.loss(method, setting) for problem in problems] for method in METHODS]
+        title = "as it comes" if setting is None else f"true share, {setting}"
+        yield [title, *(f"{figure(of_method):.2f}" for of_method in losses for figure in (np.mean, max))]
 
 
 def _goals(problems: list[_Problem]):
