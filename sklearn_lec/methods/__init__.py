@@ -13,6 +13,7 @@ from sklearn_lec.methods.lnec import LNEC
 from sklearn_lec.methods.lsec import LSEC
 from sklearn_lec.methods.ltec import LTEC
 from sklearn_lec.methods.ltec_full import LTECFull
+from sklearn_lec.methods.relabel import Relabel
 from sklearn_lec.methods.self_training import SelfTraining
 from sklearn_lec.methods.standard import Standard
 
@@ -31,6 +32,7 @@ __all__ = [
     "LTECFull",
     "Method",
     "MethodContext",
+    "Relabel",
     "Selected",
     "Selection",
     "SelfTraining",
@@ -49,6 +51,7 @@ METHODS: dict[str, type[Method]] = {
     "forward": Forward,
     "d2l": D2L,
     "elr": ELR,
+    "relabel": Relabel,
 }
 
 

@@ -176,6 +176,17 @@ class Method(BaseEstimator):
         """
         return {}
 
+    def trusted(self) -> Tensor | None:
+        """Return the samples whose labels count as right, if a method that selects all of them teaches others instead.
+
+        Returns
+        -------
+        trusted : bool Tensor of shape (n_samples_in_X,) or None
+            What ``clean_mask_`` and ``clean_score_`` are about, among the samples selected in the epoch that ends;
+            None for all of these.
+        """
+        return None
+
     # --- hooks ----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
@@ -273,7 +284,10 @@ class Method(BaseEstimator):
         self.record.current.zero_()
 
     def end_epoch(self) -> int:
-        """Finish the epoch under way and return how many samples it learned from."""
+        """Finish the epoch under way and return how many samples it selected, and trusts."""
+        trusted = self.trusted()
+        if trusted is not None:
+            self.record.current &= trusted
         return self.record.close_epoch(is_past_warmup=self.is_past_warmup)
 
     def state_dict(self) -> dict:

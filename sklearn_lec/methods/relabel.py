@@ -1,0 +1,217 @@
+"""Relabel: every sample is learned from, but labels that predictions refute give way to these predictions."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sklearn_lec._validation import is_number
+from sklearn_lec.methods.base import Method
+from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
+
+__all__ = ["Relabel", "confusion", "evidence_for_labels", "soft_quota"]
+
+PRIOR_SAMPLES = 5
+"""Imagined samples of each class, with labels wrong at random, that are added to what is counted of the confusion."""
+CHUNK = 2**16
+"""Samples that are looked at together: a few matrices of that many rows and a column for each class take memory."""
+
+
+class Relabel(Method):
+    """Learn from every sample, on its label as far as that can be trusted, and else on what was predicted for it.
+
+    During the warm-up labels are learned as they are, and for each sample a running mean P of the predictions is kept.
+    After it, before each epoch, every label is held against P and against what the labels y say together::
+
+        T[k, j] = share of the label j among the samples predicted as k
+        evidence = log(P[y] T[y, y]) - max over k != y of log(P[k] T[k, y])
+        trust = sigmoid((evidence - threshold) / softness), with the threshold at which its mean is 1 - eps
+
+    In the epoch, the target of a sample is ``trust * onehot(y) + (1 - trust) * P ** sharpness / sum(P ** sharpness)``.
+    T tells apart whether a class is taken for one other, as people do, or for any: a label that often stands for
+    another class needs more evidence. No sample is lost, so that hard samples and rare classes are learned, too.
+
+    In ``clean_mask_`` are the samples whose label has a trust above one half. Costs K + 1 floats per sample for K
+    classes, and no further pass.
+
+    Parameters
+    ----------
+    eps, T_w : as for `LECClassifier`, from which None takes the value
+    beta : float in [0, 1), default=0.9
+        How slowly the running mean follows the predictions.
+    softness : float, default=1.0
+        How gradually trust falls with the evidence, which is a difference of log probabilities; 0 is a hard decision.
+    sharpness : float, default=2.0
+        The power of the predictions in the target; 1 leaves them as they are.
+    """
+
+    title = "Relabel"
+    averages_networks = True
+
+    def __init__(self, *, eps=None, T_w=None, beta=0.9, softness=1.0, sharpness=2.0):
+        self.eps = eps
+        self.T_w = T_w
+        self.beta = beta
+        self.softness = softness
+        self.sharpness = sharpness
+
+    def check(self) -> None:
+        """Raise an error if a parameter is out of bounds."""
+        super().check()
+        if not is_number(self.beta) or not 0 <= self.beta < 1:
+            raise ValueError(f"beta must be a number in [0, 1), got {self.beta!r}. The default is 0.9.")
+        if not is_number(self.softness) or self.softness < 0:
+            raise ValueError(f"softness must be a number of at least 0, got {self.softness!r}. The default is 1.")
+        if not is_number(self.sharpness) or self.sharpness <= 0:
+            raise ValueError(f"sharpness must be a number above 0, got {self.sharpness!r}. The default is 2.")
+
+    @property
+    def is_past_warmup(self) -> bool:
+        """Whether the warm-up is over, which takes the first epoch at least: before it, nothing has been predicted."""
+        return self.epoch > max(self.T_w, 1)
+
+    @property
+    def is_relabelling(self) -> bool:
+        """Whether labels are doubted in this epoch."""
+        return self.is_past_warmup and self.eps > 0
+
+    def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
+        """Remember the running mean of the predictions, which sums to less than 1 at first, and the trust."""
+        return {"mean_prediction": torch.zeros(n_classes), "trust": torch.tensor(1.0)}
+
+    def before_epoch(self, context: MethodContext) -> None:
+        """Decide how far each label is trusted in the epoch that begins."""
+        if not self.is_relabelling:
+            return
+        trust = self.record.memory["trust"]
+        samples = context.samples.to(trust.device)
+        labels = context.labels.to(trust.device)[samples]
+        evidence = self._evidence(samples, labels)
+        if self.eps_of_labels is None:
+            trust[samples] = soft_quota(evidence, eps=self.eps, softness=self.softness)
+            return
+        for label, share in enumerate(self.eps_of_labels.tolist()):
+            given = labels == label
+            trust[samples[given]] = soft_quota(evidence[given], eps=share, softness=self.softness)
+
+    def _evidence(self, samples: Tensor, labels: Tensor) -> Tensor:
+        """Return the evidence for the labels of some samples, a chunk of them at a time."""
+        table = self.record.memory["mean_prediction"]
+        chunks = list(zip(samples.split(CHUNK), labels.split(CHUNK), strict=True))
+        predicted = torch.cat([table[part].argmax(dim=1) for part, _ in chunks])
+        matrix = confusion(predicted, labels, n_classes=table.shape[1], eps=self.eps)
+        return torch.cat([evidence_for_labels(_mean(table[part]), of_part, matrix) for part, of_part in chunks])
+
+    def select(self, batch: Batch) -> Selection:
+        """Select every sample, and remember the new running mean."""
+        before = self.record.memory["mean_prediction"][batch.samples]
+        mean = self.beta * before + (1 - self.beta) * batch.probabilities.mean(dim=0)
+        return Selection(memory={"mean_prediction": mean})
+
+    def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
+        """Return the loss on the labels, and after the warm-up on the soft targets."""
+        if not self.is_relabelling:
+            return criterion(batch.outputs, batch.labels)
+        predicted = _mean(batch.memory["mean_prediction"]) ** self.sharpness
+        predicted = predicted / predicted.sum(dim=1, keepdim=True)
+        trust = self.record.memory["trust"][batch.samples].unsqueeze(dim=1)
+        targets = trust * F.one_hot(batch.labels, predicted.shape[1]) + (1 - trust) * predicted
+        return criterion(batch.outputs, targets.to(batch.outputs.dtype))
+
+    def trusted(self) -> Tensor:
+        """Return the samples whose label counts more than the predictions."""
+        return self.record.memory["trust"] > 0.5
+
+
+def _mean(running_mean: Tensor) -> Tensor:
+    """Return probabilities that sum to 1, however many epochs a running mean is made of; equal ones if of none."""
+    total = running_mean.sum(dim=1, keepdim=True)
+    return torch.where(total > 0, running_mean / total.clamp_min(1e-12), 1 / running_mean.shape[1])
+
+
+def confusion(predicted: Tensor, labels: Tensor, *, n_classes: int, eps: float) -> Tensor:
+    """Return which labels the samples of each predicted class have.
+
+    Parameters
+    ----------
+    predicted, labels : int64 Tensors of shape (n_samples,)
+    n_classes : int
+    eps : float in [0, 1)
+        The share of wrong labels that is expected of a class before anything has been counted.
+
+    Returns
+    -------
+    shares : Tensor of shape (n_classes, n_classes)
+        The share of each label (column) among the samples predicted as a class (row).
+
+    Examples
+    --------
+    >>> predicted, labels = torch.tensor([0] * 100 + [1] * 100), torch.tensor([0] * 60 + [1] * 140)
+    >>> confusion(predicted, labels, n_classes=2, eps=0.2)
+    tensor([[0.6095, 0.3905],
+            [0.0095, 0.9905]])
+    """
+    counts = (predicted * n_classes + labels).bincount(minlength=n_classes**2).view(n_classes, n_classes)
+    prior = torch.full_like(counts, eps / max(n_classes - 1, 1), dtype=torch.float32).fill_diagonal_(1 - eps)
+    shares = counts + PRIOR_SAMPLES * prior
+    return shares / shares.sum(dim=1, keepdim=True)
+
+
+def evidence_for_labels(probabilities: Tensor, labels: Tensor, confusion: Tensor) -> Tensor:
+    """Return how much more probable it is that a sample is of the class it is labelled as than of another one.
+
+    Parameters
+    ----------
+    probabilities : Tensor of shape (n_samples, n_classes)
+        Predicted, regardless of the label.
+    labels : int64 Tensor of shape (n_samples,)
+    confusion : Tensor of shape (n_classes, n_classes)
+        The share of each label (column) in each class (row).
+
+    Returns
+    -------
+    evidence : Tensor of shape (n_samples,)
+        The difference of the logarithms, to the most probable of the other classes.
+
+    Examples
+    --------
+    The second class is often labelled as the first, but not the other way round:
+
+    >>> confusion = torch.tensor([[1.0, 0.0], [0.4, 0.6]])
+    >>> evidence_for_labels(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([0, 1]), confusion)
+    tensor([ 0.9163, 13.3047])
+    """
+    joint = probabilities.clamp_min(1e-6).log() + confusion.clamp_min(1e-6).log().T[labels]
+    own = joint.gather(1, labels.unsqueeze(dim=1))
+    return (own - joint.scatter(1, labels.unsqueeze(dim=1), -torch.inf).amax(dim=1, keepdim=True)).squeeze(dim=1)
+
+
+def soft_quota(evidence: Tensor, *, eps: float, softness: float) -> Tensor:
+    """Return how far labels are trusted: more where there is more evidence, and all in all a share of ``1 - eps``.
+
+    Parameters
+    ----------
+    evidence : Tensor of shape (n_samples,)
+    eps : float in [0, 1)
+    softness : float
+        How gradually trust falls with the evidence; 0 makes it 1 or 0.
+
+    Returns
+    -------
+    trust : Tensor of shape (n_samples,)
+        ``sigmoid((evidence - threshold) / softness)``, its mean being ``1 - eps``.
+
+    Examples
+    --------
+    >>> soft_quota(torch.tensor([-4.0, -1.0, 1.0, 4.0]), eps=0.5, softness=1.0)
+    tensor([0.0180, 0.2689, 0.7311, 0.9820])
+    """
+    if eps == 0 or len(evidence) == 0:
+        return torch.ones_like(evidence)
+    softness = max(softness, 1e-3)
+    # No threshold is outside of these, and after 40 bisections float32 cannot tell it from the next one.
+    low, high = evidence.min() - 30 * softness, evidence.max() + 30 * softness
+    for _ in range(40):
+        middle = (low + high) / 2
+        is_too_low = torch.sigmoid((evidence - middle) / softness).mean() > 1 - eps
+        low, high = torch.where(is_too_low, middle, low), torch.where(is_too_low, high, middle)
+    return torch.sigmoid((evidence - low) / softness)
