@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import joblib
+import numpy as np
 import torch
 from skorch import NeuralNetClassifier
 from skorch.dataset import unpack_data
@@ -26,18 +27,20 @@ from sklearn_lec._training.build import data_on_device
 from sklearn_lec._training.context import NetContext
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.labels import LabelCodes
-from sklearn_lec._training.mixing import Mixing, mixed_batch
 from sklearn_lec._training.resume import Checkpoints
-from sklearn_lec._training.separate_vote import has_separate_vote
 from sklearn_lec._training.settle import settle_eps
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
-from sklearn_lec._training.torch_utils import untracked_batchnorm
+from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
 from sklearn_lec._training.warmup import WarmupWatch, settle_warmup
 from sklearn_lec._training.warn import RunWarnings
 from sklearn_lec._training.whole_set import select_in_whole_set
 from sklearn_lec.methods import Method, Selection
 
 __all__ = ["InterruptedBeforeTraining", "TrainingRun"]
+
+SEPARATE_VOTE_BELOW = 0.5
+"""The share of selected samples below which ``separate_vote="auto"`` gives the vote a pass of its own: with backward
+passes of about twice a forward one that takes 1 + 3 * share instead of 3 passes. See benchmarks/speed."""
 
 
 @dataclass
@@ -48,8 +51,6 @@ class _BatchUnderWay:
     samples: Tensor
     selection: Selection | None = None
     """What has been decided on it before the step; None leaves it to the step."""
-    mixing: Mixing | None = None
-    """How its inputs were mixed; None if they were not."""
     step: Step | None = None
     """What came out of it; None until its loss has been asked for."""
 
@@ -181,7 +182,7 @@ class TrainingRun:
             raise InterruptedBeforeTraining from interrupt
         if self.checkpoints is not None:
             self.checkpoints.go_on()
-        self.separate_vote = has_separate_vote(self.net, self.method)
+        self.separate_vote = self._decide_on_separate_vote()
 
     def _recognize_samples(self) -> None:
         """Let the method go on with its record if these are the samples that it knows, and else begin a new one."""
@@ -196,6 +197,27 @@ class TrainingRun:
             )
         # A checkpoint without the state of the method still tells how long the network has been trained.
         self.method.epoch = max(self.method.epoch, len(self.net.history))
+
+    def _decide_on_separate_vote(self) -> bool:
+        """Return whether votes have a pass of their own, for the whole run."""
+        net, method = self.net, self.method
+        if not isinstance(net.separate_vote, bool | np.bool_) and net.separate_vote != "auto":
+            raise ValueError(f"separate_vote must be True, False or 'auto', got {net.separate_vote!r}.")
+        if net.separate_vote != "auto":
+            if net.separate_vote and not method.same_samples_for_all:
+                raise ValueError(
+                    f"separate_vote=True runs the selected samples through all networks, but method={net.method!r} "
+                    "selects other samples for each. Use separate_vote='auto' or False."
+                )
+            return bool(net.separate_vote) and method.selects_samples
+        return (
+            method.selects_samples
+            and method.same_samples_for_all
+            and method.largest_share < SEPARATE_VOTE_BELOW
+            and has_convolutions(net.module_)
+            and net.get_params_for("iterator_train").get("collate_fn") is None  # whose batches may not be indexable
+            and not net.compile  # each number of selected samples would be compiled again
+        )
 
     # --- batches --------------------------------------------------------------------------------------------------
 
@@ -294,12 +316,9 @@ class TrainingRun:
         samples = sample_numbers_of(batch)
         if selection is None and self._selected_in_epoch is not None:
             selection = Selection(self._selected_in_epoch[samples.to(self._selected_in_epoch.device)])
-        # Votes are about single samples, and what is left out must not come back in as a part of a mixture.
-        is_mixed = selection is None and not self._loss.votes_in_batches
-        trained_on, mixing = mixed_batch(batch, alpha=self.method.mixup_alpha if is_mixed else 0)
-        self.batch = _BatchUnderWay(unpack_data(trained_on)[0], samples, selection, mixing)
+        self.batch = _BatchUnderWay(unpack_data(batch)[0], samples, selection)
         try:
-            step = step_fn(trained_on, **fit_params)
+            step = step_fn(batch, **fit_params)
             if self.batch.step is None:
                 self.batch.step = self._step_with_loss_of_user(step["loss"], samples)
             batch.selected = self.batch.step.selected
@@ -353,9 +372,9 @@ class TrainingRun:
             )
         samples, labels = batch.samples.to(outputs.device), labels.to(outputs.device)
         X = batch.X if X is None else X
-        if self.watch.is_on and batch.mixing is None:
+        if self.watch.is_on:
             self.watch.add(per_network(outputs, self.method), labels)
-        batch.step = self._loss(outputs, labels, X, samples=samples, selection=batch.selection, mixing=batch.mixing)
+        batch.step = self._loss(outputs, labels, X, samples=samples, selection=batch.selection)
         return batch.step.loss
 
     def _step_with_loss_of_user(self, loss: Tensor, samples: Tensor) -> Step:

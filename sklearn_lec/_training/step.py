@@ -13,7 +13,6 @@ from sklearn_lec._selection import unanimous
 from sklearn_lec._training.bad_samples import finite_samples
 from sklearn_lec._training.batches import take
 from sklearn_lec._training.criterion import WeightedCriterion
-from sklearn_lec._training.mixing import Mixing
 from sklearn_lec._training.torch_utils import (
     batchnorm_statistics,
     label_to_ignore,
@@ -118,7 +117,7 @@ class FilteredLoss:
         return self.method.scope == "batch" and self.method.n_passes > 0
 
     def __call__(
-        self, outputs: Tensor, labels: Tensor, X, *, samples: Tensor, selection: Selection | None = None, mixing=None
+        self, outputs: Tensor, labels: Tensor, X, *, samples: Tensor, selection: Selection | None = None
     ) -> Step:
         """Return the loss of the selected samples, and write down what was decided.
 
@@ -132,8 +131,6 @@ class FilteredLoss:
             The numbers of the samples.
         selection : Selection or None, default=None
             What has been decided on the batch before; None asks the method, if it is one that votes in batches.
-        mixing : Mixing or None, default=None
-            How X was mixed; not for a method that votes in batches.
 
         Returns
         -------
@@ -147,7 +144,7 @@ class FilteredLoss:
                 losses = self._losses_or(_largest_outputs(outputs), outputs, labels)
                 if not losses.isfinite().all():
                     return self._loss_of_finite(losses, labels, X, samples, selection, voted=False)
-            return self._loss_of_selected(outputs, labels, X, samples, selection, voted=False, mixing=mixing)
+            return self._loss_of_selected(outputs, labels, X, samples, selection, voted=False)
         batch = self._votes(outputs, labels, X, samples)
         selection = self.method.decide(batch)
         loss = self._loss_with_others_ignored(outputs, labels, selection.mask)
@@ -285,7 +282,7 @@ class FilteredLoss:
         parts = [self.compute(*of) for of in zip(outputs, labels.expand(len(outputs), -1), strict=True)]
         return sum(parts[1:], start=parts[0])
 
-    def _loss_of_selected(self, outputs, labels, X, samples, selection, *, voted, mixing=None) -> Step:
+    def _loss_of_selected(self, outputs, labels, X, samples, selection, *, voted) -> Step:
         """Return the sum over the networks of the loss on the samples that each of them learns from.
 
         `voted` says whether the selection is the vote of this batch.
@@ -297,7 +294,7 @@ class FilteredLoss:
             Selected(output, labels, samples, network, selection.memory, self.nonlinearity)
             for network, output in enumerate(outputs)
         ]
-        parts = [self._loss_of_network(*of, mixing) for of in zip(everything, positions, strict=True)]
+        parts = [self._loss_of_network(*of) for of in zip(everything, positions, strict=True)]
         parts = [part for part in parts if part is not None]
         if not parts:
             return self._write_down(self._no_update(self.sample_losses(outputs, labels)), samples, selection)
@@ -305,33 +302,28 @@ class FilteredLoss:
         if math.isfinite(loss.item()):
             return self._write_down(loss, samples, selection)
         losses = self._losses_or(loss.detach().expand(1, len(labels)), outputs, labels)
-        if mixing is not None:  # either part of a mixture may be to blame: the next vote will tell
-            mend_batchnorm(self.module, self._statistics)
-            return Step(self._no_update(losses), torch.zeros_like(labels[None], dtype=torch.bool))
         return self._loss_of_finite(losses, labels, X, samples, selection, voted=voted)
 
     def _losses_or(self, otherwise: Tensor, outputs, labels) -> Tensor:
         """Return the losses of the samples, or something else if the criterion only gives means."""
         return self.sample_losses(outputs, labels) if hasattr(self.criterion, "reduction") else otherwise
 
-    def _loss_of_network(self, batch: Selected, positions, mixing: Mixing | None) -> Tensor | None:
+    def _loss_of_network(self, batch: Selected, positions) -> Tensor | None:
         """Return the loss of one network on the samples at `positions`, all if None; None if there are none."""
         if positions is not None and len(positions) == 0:
             return None
         # Where nothing is left out, the step is bit for bit the one of skorch.
         if positions is not None and len(positions) < len(batch.labels):
             batch = batch.at(positions)
-        if self.sample_weight is not None and not self.sample_weight[batch.samples].any():
-            return None
-        loss = self._loss_of(batch) if mixing is None else mixing.of_losses(self._loss_of, batch)
+        weights = None
+        if self.sample_weight is not None:
+            weights = self.sample_weight[batch.samples].to(batch.outputs)
+            if not weights.any():
+                return None
+        loss = self.method.loss(WeightedCriterion(self.criterion, self.compute, weights), batch)
         if not isinstance(loss, Tensor) or loss.ndim > 0:
             raise TypeError(f"{type(self.method).__name__}.loss must return a scalar tensor, got {loss!r}.")
         return loss
-
-    def _loss_of(self, batch: Selected) -> Tensor:
-        """Return what the method takes for the loss, samples counting by their weights."""
-        weights = None if self.sample_weight is None else self.sample_weight[batch.samples].to(batch.outputs)
-        return self.method.loss(WeightedCriterion(self.criterion, self.compute, weights), batch)
 
     def _no_update(self, losses) -> Tensor:
         """Return a loss to report that leads back to no parameter: without a gradient, no optimizer moves anything."""

@@ -79,8 +79,6 @@ class Method(BaseEstimator):
     """Whether this epoch counts in the share of epochs that selected a sample."""
     largest_share = 1.0
     """The largest share of the samples that can be selected after the warm-up."""
-    mixup_alpha = 0.0
-    """Parameter of the Beta distribution by which inputs are mixed in pairs (mixup), unless batches vote; 0: none."""
     needs_outputs = False
     """Whether `select` looks at outputs or probabilities. Where `scope` is "epoch" they take memory for all samples."""
 
@@ -179,11 +177,13 @@ class Method(BaseEstimator):
         return {}
 
     def trusted(self) -> Tensor | None:
-        """Return which of the samples learned from ``clean_mask_`` has, for a method that has other targets for some.
+        """Return the samples whose labels count as right, if a method that selects all of them teaches others instead.
 
         Returns
         -------
-        trusted : bool Tensor of shape (n_samples_in_X,), or None for all of them
+        trusted : bool Tensor of shape (n_samples_in_X,) or None
+            What ``clean_mask_`` and ``clean_score_`` are about, among the samples selected in the epoch that ends;
+            None for all of these.
         """
         return None
 

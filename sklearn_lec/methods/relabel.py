@@ -6,34 +6,32 @@ from torch import Tensor
 
 from sklearn_lec._validation import is_number
 from sklearn_lec.methods.base import Method
-from sklearn_lec.methods.contract import Batch, Criterion, Selected, Selection
+from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
 
 __all__ = ["Relabel", "confusion", "evidence_for_labels", "soft_quota"]
 
 PRIOR_SAMPLES = 5
 """Imagined samples of each class, with labels wrong at random, that are added to what is counted of the confusion."""
-NEGLIGIBLE = 1e-6
-"""Probabilities below are not told apart."""
+CHUNK = 2**16
+"""Samples that are looked at together: a few matrices of that many rows and a column for each class take memory."""
 
 
 class Relabel(Method):
     """Learn from every sample, on its label as far as that can be trusted, and else on what was predicted for it.
 
-    During the warm-up labels are learned as they are. From the second epoch on, the networks predict all training
-    samples before each epoch, and for each sample a running mean P of the predictions is kept. After the warm-up, every
-    label y is held against P, and against which labels the samples of a class have::
+    During the warm-up labels are learned as they are, and for each sample a running mean P of the predictions is kept.
+    After it, before each epoch, every label is held against P and against what the labels y say together::
 
         T[k, j] = share of the label j among the samples predicted as k
         evidence = log(P[y] T[y, y]) - max over k != y of log(P[k] T[k, y])
         trust = sigmoid((evidence - threshold) / softness), with the threshold at which its mean is 1 - eps
-        target = trust * onehot(y) + (1 - trust) * P ** sharpness / sum(P ** sharpness)
 
-    The epoch runs over all samples with these targets, its inputs mixed in pairs (mixup). T tells whether a class is
-    taken for one other, as by people, or for any: a label that often stands for another class needs more evidence. As
-    no sample is left out, hard samples and rare classes are learned, too.
+    In the epoch, the target of a sample is ``trust * onehot(y) + (1 - trust) * P ** sharpness / sum(P ** sharpness)``.
+    T tells apart whether a class is taken for one other, as people do, or for any: a label that often stands for
+    another class needs more evidence. No sample is lost, so that hard samples and rare classes are learned, too.
 
-    In ``clean_mask_`` are the samples whose trust is above one half. Costs one more forward pass per epoch, as
-    "ltec-full" does, and K + 1 floats per sample for K classes. Where `eps` is 0 it is ordinary training.
+    In ``clean_mask_`` are the samples whose label has a trust above one half. Costs K + 1 floats per sample for K
+    classes, and no further pass.
 
     Parameters
     ----------
@@ -44,92 +42,78 @@ class Relabel(Method):
         How gradually trust falls with the evidence, which is a difference of log probabilities; 0 is a hard decision.
     sharpness : float, default=2.0
         The power of the predictions in the target; 1 leaves them as they are.
-    mixup : float, default=1.0
-        Parameter of the Beta distribution from which the weight of the partner is drawn; 0 mixes nothing. Inputs of
-        integers, which may stand for words, are not mixed.
-
-    References
-    ----------
-    The running mean is that of Laine and Aila, "Temporal ensembling for semi-supervised learning", ICLR 2017; mixing
-    that of Zhang et al., "mixup: Beyond empirical risk minimization", ICLR 2018.
     """
 
     title = "Relabel"
-    scope = "epoch"
     averages_networks = True
-    needs_outputs = True
 
-    def __init__(self, *, eps=None, T_w=None, beta=0.9, softness=1.0, sharpness=2.0, mixup=1.0):
+    def __init__(self, *, eps=None, T_w=None, beta=0.9, softness=1.0, sharpness=2.0):
         self.eps = eps
         self.T_w = T_w
         self.beta = beta
         self.softness = softness
         self.sharpness = sharpness
-        self.mixup = mixup
 
     def check(self) -> None:
         """Raise an error if a parameter is out of bounds."""
         super().check()
         if not is_number(self.beta) or not 0 <= self.beta < 1:
             raise ValueError(f"beta must be a number in [0, 1), got {self.beta!r}. The default is 0.9.")
+        if not is_number(self.softness) or self.softness < 0:
+            raise ValueError(f"softness must be a number of at least 0, got {self.softness!r}. The default is 1.")
         if not is_number(self.sharpness) or self.sharpness <= 0:
             raise ValueError(f"sharpness must be a number above 0, got {self.sharpness!r}. The default is 2.")
-        for name in ("softness", "mixup"):
-            value = getattr(self, name)
-            if not is_number(value) or value < 0:
-                raise ValueError(f"{name} must be a number of at least 0, got {value!r}. The default is 1.")
 
     @property
     def is_past_warmup(self) -> bool:
-        """Whether the warm-up is over, which takes the first epoch at least."""
+        """Whether the warm-up is over, which takes the first epoch at least: before it, nothing has been predicted."""
         return self.epoch > max(self.T_w, 1)
-
-    @property
-    def n_passes(self) -> int:
-        """One pass over the training set; none if all labels are right, nor before the network has been trained."""
-        return int(self.epoch > 1 and self.eps > 0)
 
     @property
     def is_relabelling(self) -> bool:
         """Whether labels are doubted in this epoch."""
         return self.is_past_warmup and self.eps > 0
 
-    @property
-    def mixup_alpha(self) -> float:
-        """Nothing is mixed during the warm-up, which ends by what is predicted for single samples."""
-        return self.mixup if self.is_relabelling else 0.0
-
     def sample_memory(self, n_classes: int) -> dict[str, Tensor]:
         """Remember the running mean of the predictions, which sums to less than 1 at first, and the trust."""
         return {"mean_prediction": torch.zeros(n_classes), "trust": torch.tensor(1.0)}
 
-    def select(self, batch: Batch) -> Selection:
-        """Select every sample; remember the new running means, and how far each label is trusted."""
-        before = self.record.memory["mean_prediction"][batch.samples]
-        mean = self.beta * before + (1 - self.beta) * batch.probabilities.mean(dim=0)
+    def before_epoch(self, context: MethodContext) -> None:
+        """Decide how far each label is trusted in the epoch that begins."""
         if not self.is_relabelling:
-            return Selection(memory={"mean_prediction": mean})
-        return Selection(memory={"mean_prediction": mean, "trust": self._trust(_as_probabilities(mean), batch.labels)})
-
-    def _trust(self, probabilities: Tensor, labels: Tensor) -> Tensor:
-        """Return how far labels are trusted: a quota of all, or of each label if the share that is wrong is known."""
-        matrix = confusion(probabilities.argmax(dim=1), labels, n_classes=probabilities.shape[1], eps=self.eps)
-        evidence = evidence_for_labels(probabilities, labels, matrix)
+            return
+        trust = self.record.memory["trust"]
+        samples = context.samples.to(trust.device)
+        labels = context.labels.to(trust.device)[samples]
+        evidence = self._evidence(samples, labels)
         if self.eps_of_labels is None:
-            return soft_quota(evidence, eps=self.eps, softness=self.softness)
-        trust = torch.ones_like(evidence)
+            trust[samples] = soft_quota(evidence, eps=self.eps, softness=self.softness)
+            return
         for label, share in enumerate(self.eps_of_labels.tolist()):
             given = labels == label
-            trust[given] = soft_quota(evidence[given], eps=share, softness=self.softness)
-        return trust
+            trust[samples[given]] = soft_quota(evidence[given], eps=share, softness=self.softness)
+
+    def _evidence(self, samples: Tensor, labels: Tensor) -> Tensor:
+        """Return the evidence for the labels of some samples, a chunk of them at a time."""
+        table = self.record.memory["mean_prediction"]
+        chunks = list(zip(samples.split(CHUNK), labels.split(CHUNK), strict=True))
+        predicted = torch.cat([table[part].argmax(dim=1) for part, _ in chunks])
+        matrix = confusion(predicted, labels, n_classes=table.shape[1], eps=self.eps)
+        return torch.cat([evidence_for_labels(_mean(table[part]), of_part, matrix) for part, of_part in chunks])
+
+    def select(self, batch: Batch) -> Selection:
+        """Select every sample, and remember the new running mean."""
+        before = self.record.memory["mean_prediction"][batch.samples]
+        mean = self.beta * before + (1 - self.beta) * batch.probabilities.mean(dim=0)
+        return Selection(memory={"mean_prediction": mean})
 
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss on the labels, and after the warm-up on the soft targets."""
         if not self.is_relabelling:
             return criterion(batch.outputs, batch.labels)
-        memory = self.record.memory
-        predicted = _as_probabilities(_as_probabilities(memory["mean_prediction"][batch.samples]) ** self.sharpness)
-        trust = memory["trust"][batch.samples].unsqueeze(dim=1)
+        predicted = _mean(batch.memory["mean_prediction"]) ** self.sharpness
+        predicted = predicted / predicted.sum(dim=1, keepdim=True)
+        trust = self.record.memory["trust"][batch.samples].unsqueeze(dim=1)
         targets = trust * F.one_hot(batch.labels, predicted.shape[1]) + (1 - trust) * predicted
         return criterion(batch.outputs, targets.to(batch.outputs.dtype))
 
@@ -137,15 +121,11 @@ class Relabel(Method):
         """Return the samples whose label counts more than the predictions."""
         return self.record.memory["trust"] > 0.5
 
-    def memory_of_nonfinite(self, samples: Tensor) -> dict[str, Tensor]:
-        """Trust no label of a sample for which nothing can be predicted."""
-        return {"trust": torch.zeros(len(samples), device=samples.device)}
 
-
-def _as_probabilities(values: Tensor) -> Tensor:
-    """Return values of shape (n_samples, n_classes) divided by their sum; equal probabilities where that is 0."""
-    values = values + torch.finfo(values.dtype).tiny
-    return values / values.sum(dim=1, keepdim=True)
+def _mean(running_mean: Tensor) -> Tensor:
+    """Return probabilities that sum to 1, however many epochs a running mean is made of; equal ones if of none."""
+    total = running_mean.sum(dim=1, keepdim=True)
+    return torch.where(total > 0, running_mean / total.clamp_min(1e-12), 1 / running_mean.shape[1])
 
 
 def confusion(predicted: Tensor, labels: Tensor, *, n_classes: int, eps: float) -> Tensor:
@@ -194,16 +174,15 @@ def evidence_for_labels(probabilities: Tensor, labels: Tensor, confusion: Tensor
 
     Examples
     --------
-    The first class is often labelled as the second, but not the other way round:
+    The second class is often labelled as the first, but not the other way round:
 
-    >>> confusion = torch.tensor([[0.6, 0.4], [0.0, 1.0]])
+    >>> confusion = torch.tensor([[1.0, 0.0], [0.4, 0.6]])
     >>> evidence_for_labels(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([0, 1]), confusion)
-    tensor([13.3047,  0.9163])
+    tensor([ 0.9163, 13.3047])
     """
-    joint = probabilities.clamp_min(NEGLIGIBLE).log() + confusion.clamp_min(NEGLIGIBLE).log().T[labels]
-    given = labels.unsqueeze(dim=1)
-    others = joint.scatter(1, given, -torch.inf).amax(dim=1)
-    return joint.gather(1, given).squeeze(dim=1) - others
+    joint = probabilities.clamp_min(1e-6).log() + confusion.clamp_min(1e-6).log().T[labels]
+    own = joint.gather(1, labels.unsqueeze(dim=1))
+    return (own - joint.scatter(1, labels.unsqueeze(dim=1), -torch.inf).amax(dim=1, keepdim=True)).squeeze(dim=1)
 
 
 def soft_quota(evidence: Tensor, *, eps: float, softness: float) -> Tensor:

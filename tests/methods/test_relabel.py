@@ -6,9 +6,11 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.methods import Batch, Relabel
+from sklearn_lec._training.step import FilteredLoss
+from sklearn_lec.methods import Relabel
 from sklearn_lec.methods.relabel import confusion, evidence_for_labels, soft_quota
 from sklearn_lec.metrics import label_precision_score, label_recall_score
 from sklearn_lec.noise import AsymmetricNoise
@@ -26,10 +28,8 @@ def relabel_written_out(X, y, *, eps, T_w, epochs, batch_size, beta=0.9, softnes
         torch.manual_seed(0)
         network = TinyNet(4, 3)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
-    running, trust, targets = torch.zeros(len(y), 3), torch.ones(len(y)), F.one_hot(y, 3).float()
+    running, trust = torch.zeros(len(y), 3), torch.ones(len(y))
     for epoch in range(1, epochs + 1):
-        if epoch > 1:
-            running = beta * running + (1 - beta) * network(X).softmax(dim=1).detach()
         if epoch > T_w:
             P = running / running.sum(dim=1, keepdim=True)
             counts = 5 * ((1 - eps) * torch.eye(3) + eps / 2 * (1 - torch.eye(3)))
@@ -41,11 +41,15 @@ def relabel_written_out(X, y, *, eps, T_w, epochs, batch_size, beta=0.9, softnes
                 others = [torch.log(p[k] * T[k, label]) for k in range(3) if k != label]
                 evidence[i] = torch.log(p[label] * T[label, label]) - max(others)
             trust = soft_quota(evidence, eps=eps, softness=softness)
-            sharp = P**sharpness / (P**sharpness).sum(dim=1, keepdim=True)
-            targets = trust[:, None] * F.one_hot(y, 3) + (1 - trust[:, None]) * sharp
         for samples in torch.arange(len(y)).split(batch_size):
+            terms, logits = [], network(X[samples])
+            for sample, logit in zip(samples, logits, strict=True):
+                running[sample] = beta * running[sample] + (1 - beta) * logit.softmax(dim=0).detach()
+                sharp = (running[sample] / running[sample].sum()) ** sharpness
+                label = F.one_hot(y[sample], 3)
+                target = trust[sample] * label + (1 - trust[sample]) * sharp / sharp.sum()
+                terms.append(-(target * logit.log_softmax(dim=0)).sum())
             optimizer.zero_grad()
-            terms = [-(targets[i] * network(X[i]).log_softmax(dim=0)).sum() for i in samples]
             torch.stack(terms).mean().backward()
             optimizer.step()
     return network, trust
@@ -54,7 +58,7 @@ def relabel_written_out(X, y, *, eps, T_w, epochs, batch_size, beta=0.9, softnes
 @pytest.mark.parametrize("parameters", [{}, {"beta": 0.5, "softness": 0.3, "sharpness": 1.0}])
 def test_relabel_trains_as_its_rule_written_out(table, settings, parameters):
     X, y = table
-    clf = LECClassifier(TinyNet, method=Relabel(**parameters, mixup=0), iterator_train__shuffle=False, **settings)
+    clf = LECClassifier(TinyNet, method=Relabel(**parameters), iterator_train__shuffle=False, **settings)
 
     clf.fit(X, y)
 
@@ -89,21 +93,24 @@ def test_every_sample_is_learned_from(table, settings):
             seen.append(batch.samples)
             return super().loss(criterion, batch)
 
-    clf = LECClassifier(TinyNet, method=Watched(mixup=0), **settings).fit(*table)
+    clf = LECClassifier(TinyNet, method=Watched, **settings).fit(*table)
 
     assert torch.cat(seen).bincount().tolist() == [3] * 90
     assert not clf.clean_mask_.all()
 
 
-def test_networks_share_one_mean_of_their_predictions():
-    method = Relabel(eps=0.2, T_w=5, beta=0.5)
+def test_networks_share_one_mean_of_their_predictions(settings):
+    method = Relabel(eps=0.2, T_w=0, beta=0.5)
+    method.n_networks = 2
     method.reset(1, n_classes=2)
     method.begin_epoch()
-    outputs = [torch.tensor([[30.0, 0.0]]), torch.tensor([[0.0, 0.0]])]  # probabilities of (1, 0) and (0.5, 0.5)
+    outputs = torch.tensor([[[30.0, 0.0], [0.0, 0.0]]], requires_grad=True)  # probabilities of (1, 0) and (0.5, 0.5)
 
-    selection = method.select(Batch(outputs, torch.tensor([0]), torch.tensor([0]), losses=None))
+    FilteredLoss(method, nn.CrossEntropyLoss(), nn.Identity())(
+        outputs, torch.tensor([0]), outputs, samples=torch.tensor([0])
+    )
 
-    assert torch.allclose(selection.memory["mean_prediction"], 0.5 * torch.tensor([[0.75, 0.25]]))
+    assert torch.allclose(method.record.memory["mean_prediction"], 0.5 * torch.tensor([[0.75, 0.25]]))
 
 
 def test_shares_of_labels_are_kept_label_by_label(table, settings):
@@ -115,29 +122,14 @@ def test_shares_of_labels_are_kept_label_by_label(table, settings):
     np.testing.assert_allclose([1 - trust[table[1] == label].mean() for label in range(3)], shares, atol=1e-3)
 
 
-def test_a_sample_without_a_finite_prediction_is_not_trusted(table, settings):
-    X = table[0].copy()
-    X[7] = np.nan
-    dataset = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(table[1]))
+def test_a_sample_that_was_never_predicted_takes_no_side(table, settings):
+    settings |= {"iterator_train__drop_last": True, "iterator_train__shuffle": False}
 
-    with pytest.warns(UserWarning, match="NaN or infinite in epoch 1, at sample.s. 7 of X"):
-        clf = LECClassifier(TinyNet, method="relabel", **settings).fit(dataset)
+    clf = LECClassifier(TinyNet, method="relabel", **settings).fit(*table)
 
-    assert weights(clf).isfinite().all()
-    assert clf.method_.record.memory["mean_prediction"].isfinite().all()
-    assert not clf.clean_mask_[7]
-
-
-def test_nothing_is_mixed_in_the_warm_up(table, settings):
-    method = Relabel(eps=0.2, T_w=2, mixup=0.5)
-    method.reset(3, n_classes=3)
-
-    alphas = []
-    for _ in range(4):
-        method.begin_epoch()
-        alphas.append(method.mixup_alpha)
-
-    assert alphas == [0, 0, 0.5, 0.5]
+    trust = clf.method_.record.memory["trust"]
+    assert trust.isfinite().all()
+    assert not clf.clean_mask_[80:].any()  # 90 samples in batches of 16: the last ten were never learned from
 
 
 def test_classes_that_are_taken_for_each_other_are_told_from_right_labels():
@@ -198,7 +190,6 @@ def test_a_label_that_often_stands_for_another_class_needs_more_evidence():
     [
         ({"beta": 1.0}, "beta must be a number in"),
         ({"softness": -1}, "softness must be a number of at least 0"),
-        ({"mixup": None}, "mixup must be a number of at least 0"),
         ({"sharpness": "2"}, "sharpness must be a number above 0"),
     ],
 )
