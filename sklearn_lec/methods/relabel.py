@@ -12,26 +12,28 @@ __all__ = ["Relabel", "confusion", "evidence_for_labels", "soft_quota"]
 
 PRIOR_SAMPLES = 5
 """Imagined samples of each class, with labels wrong at random, that are added to what is counted of the confusion."""
-CHUNK = 2**16
-"""Samples that are looked at together: a few matrices of that many rows and a column for each class take memory."""
+NEGLIGIBLE = 1e-6
+"""Probabilities below are not told apart."""
 
 
 class Relabel(Method):
     """Learn from every sample, on its label as far as that can be trusted, and else on what was predicted for it.
 
-    During the warm-up labels are learned as they are, and for each sample a running mean P of the predictions is kept.
-    After it, before each epoch, every label is held against P and against what the labels y say together::
+    For each sample a running mean P of the predictions is kept, one per epoch, as they come in training, with dropout.
+    During the warm-up labels are learned as they are. After it, before each epoch, every label y is held against P, and
+    against which labels the samples of a class have::
 
         T[k, j] = share of the label j among the samples predicted as k
         evidence = log(P[y] T[y, y]) - max over k != y of log(P[k] T[k, y])
         trust = sigmoid((evidence - threshold) / softness), with the threshold at which its mean is 1 - eps
 
-    In the epoch, the target of a sample is ``trust * onehot(y) + (1 - trust) * P ** sharpness / sum(P ** sharpness)``.
-    T tells apart whether a class is taken for one other, as people do, or for any: a label that often stands for
-    another class needs more evidence. No sample is lost, so that hard samples and rare classes are learned, too.
+    The epoch runs over all samples. The target is ``trust * onehot(y) + (1 - trust) * P ** sharpness / sum(P **
+    sharpness)``. T tells whether a class is taken for one other, as by people, or for any: a label that often stands
+    for another class needs more evidence. As no sample is left out, hard samples and rare classes are learned, too.
 
-    In ``clean_mask_`` are the samples whose label has a trust above one half. Costs K + 1 floats per sample for K
-    classes, and no further pass.
+    In ``clean_mask_`` are the samples whose trust is above one half. Costs K + 1 floats per sample for K classes, and
+    no further pass. Where `eps` is 0 it is ordinary training. It is weak where the network memorizes wrong labels
+    before the warm-up ends: what it predicts for a sample is then the label.
 
     Parameters
     ----------
@@ -42,6 +44,10 @@ class Relabel(Method):
         How gradually trust falls with the evidence, which is a difference of log probabilities; 0 is a hard decision.
     sharpness : float, default=2.0
         The power of the predictions in the target; 1 leaves them as they are.
+
+    References
+    ----------
+    The running mean is that of S. Laine and T. Aila, "Temporal ensembling for semi-supervised learning", ICLR 2017.
     """
 
     title = "Relabel"
@@ -82,24 +88,22 @@ class Relabel(Method):
         """Decide how far each label is trusted in the epoch that begins."""
         if not self.is_relabelling:
             return
-        trust = self.record.memory["trust"]
-        samples = context.samples.to(trust.device)
-        labels = context.labels.to(trust.device)[samples]
-        evidence = self._evidence(samples, labels)
+        memory = self.record.memory
+        samples = context.samples.to(memory["trust"].device)
+        labels = context.labels.to(samples.device)[samples]
+        memory["trust"][samples] = self._trust(_as_probabilities(memory["mean_prediction"][samples]), labels)
+
+    def _trust(self, probabilities: Tensor, labels: Tensor) -> Tensor:
+        """Return how far labels are trusted: a quota of all, or of each label if the share that is wrong is known."""
+        matrix = confusion(probabilities.argmax(dim=1), labels, n_classes=probabilities.shape[1], eps=self.eps)
+        evidence = evidence_for_labels(probabilities, labels, matrix)
         if self.eps_of_labels is None:
-            trust[samples] = soft_quota(evidence, eps=self.eps, softness=self.softness)
-            return
+            return soft_quota(evidence, eps=self.eps, softness=self.softness)
+        trust = torch.ones_like(evidence)
         for label, share in enumerate(self.eps_of_labels.tolist()):
             given = labels == label
-            trust[samples[given]] = soft_quota(evidence[given], eps=share, softness=self.softness)
-
-    def _evidence(self, samples: Tensor, labels: Tensor) -> Tensor:
-        """Return the evidence for the labels of some samples, a chunk of them at a time."""
-        table = self.record.memory["mean_prediction"]
-        chunks = list(zip(samples.split(CHUNK), labels.split(CHUNK), strict=True))
-        predicted = torch.cat([table[part].argmax(dim=1) for part, _ in chunks])
-        matrix = confusion(predicted, labels, n_classes=table.shape[1], eps=self.eps)
-        return torch.cat([evidence_for_labels(_mean(table[part]), of_part, matrix) for part, of_part in chunks])
+            trust[given] = soft_quota(evidence[given], eps=share, softness=self.softness)
+        return trust
 
     def select(self, batch: Batch) -> Selection:
         """Select every sample, and remember the new running mean."""
@@ -111,8 +115,7 @@ class Relabel(Method):
         """Return the loss on the labels, and after the warm-up on the soft targets."""
         if not self.is_relabelling:
             return criterion(batch.outputs, batch.labels)
-        predicted = _mean(batch.memory["mean_prediction"]) ** self.sharpness
-        predicted = predicted / predicted.sum(dim=1, keepdim=True)
+        predicted = _as_probabilities(_as_probabilities(batch.memory["mean_prediction"]) ** self.sharpness)
         trust = self.record.memory["trust"][batch.samples].unsqueeze(dim=1)
         targets = trust * F.one_hot(batch.labels, predicted.shape[1]) + (1 - trust) * predicted
         return criterion(batch.outputs, targets.to(batch.outputs.dtype))
@@ -122,10 +125,10 @@ class Relabel(Method):
         return self.record.memory["trust"] > 0.5
 
 
-def _mean(running_mean: Tensor) -> Tensor:
-    """Return probabilities that sum to 1, however many epochs a running mean is made of; equal ones if of none."""
-    total = running_mean.sum(dim=1, keepdim=True)
-    return torch.where(total > 0, running_mean / total.clamp_min(1e-12), 1 / running_mean.shape[1])
+def _as_probabilities(values: Tensor) -> Tensor:
+    """Return values of shape (n_samples, n_classes) divided by their sum; equal probabilities where that is 0."""
+    values = values + torch.finfo(values.dtype).tiny
+    return values / values.sum(dim=1, keepdim=True)
 
 
 def confusion(predicted: Tensor, labels: Tensor, *, n_classes: int, eps: float) -> Tensor:
@@ -174,15 +177,16 @@ def evidence_for_labels(probabilities: Tensor, labels: Tensor, confusion: Tensor
 
     Examples
     --------
-    The second class is often labelled as the first, but not the other way round:
+    The first class is often labelled as the second, but not the other way round:
 
-    >>> confusion = torch.tensor([[1.0, 0.0], [0.4, 0.6]])
+    >>> confusion = torch.tensor([[0.6, 0.4], [0.0, 1.0]])
     >>> evidence_for_labels(torch.tensor([[0.5, 0.5], [0.5, 0.5]]), torch.tensor([0, 1]), confusion)
-    tensor([ 0.9163, 13.3047])
+    tensor([13.3047,  0.9163])
     """
-    joint = probabilities.clamp_min(1e-6).log() + confusion.clamp_min(1e-6).log().T[labels]
-    own = joint.gather(1, labels.unsqueeze(dim=1))
-    return (own - joint.scatter(1, labels.unsqueeze(dim=1), -torch.inf).amax(dim=1, keepdim=True)).squeeze(dim=1)
+    joint = probabilities.clamp_min(NEGLIGIBLE).log() + confusion.clamp_min(NEGLIGIBLE).log().T[labels]
+    given = labels.unsqueeze(dim=1)
+    others = joint.scatter(1, given, -torch.inf).amax(dim=1)
+    return joint.gather(1, given).squeeze(dim=1) - others
 
 
 def soft_quota(evidence: Tensor, *, eps: float, softness: float) -> Tensor:

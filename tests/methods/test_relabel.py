@@ -122,6 +122,19 @@ def test_shares_of_labels_are_kept_label_by_label(table, settings):
     np.testing.assert_allclose([1 - trust[table[1] == label].mean() for label in range(3)], shares, atol=1e-3)
 
 
+def test_a_sample_without_a_finite_prediction_is_not_trusted(table, settings):
+    X = table[0].copy()
+    X[7] = np.nan
+    dataset = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(table[1]))
+
+    with pytest.warns(UserWarning, match="NaN or infinite in epoch 1, at sample.s. 7 of X"):
+        clf = LECClassifier(TinyNet, method="relabel", **settings).fit(dataset)
+
+    assert weights(clf).isfinite().all()
+    assert clf.method_.record.memory["mean_prediction"].isfinite().all()
+    assert not clf.clean_mask_[7]
+
+
 def test_a_sample_that_was_never_predicted_takes_no_side(table, settings):
     settings |= {"iterator_train__drop_last": True, "iterator_train__shuffle": False}
 
