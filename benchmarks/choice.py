@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from sklearn.metrics import balanced_accuracy_score
 
-from benchmarks.choice_page import CONTENDERS, Contender, page_of
+from benchmarks.choice_page import CONTENDERS, OF_CONV9, Contender, page_of
 from benchmarks.choice_problems import AUTO, CONV9, MLP, PROBLEMS, Problem, load
 from benchmarks.files import write_whole
 from benchmarks.lines import LinesFile, check_of_parts, complete
@@ -49,7 +49,7 @@ def all_cells(networks: Sequence[str] = (MLP, CONV9)) -> list[Cell]:
         if problem.network in networks
         for seed in problem.seeds
         for contender in CONTENDERS
-        if not (contender.is_left_out_of_conv9 and problem.network == CONV9)
+        if problem.network == MLP or contender in OF_CONV9
     ]
     return sorted(cells, key=lambda cell: cell.seed % 100)
 

@@ -1,4 +1,4 @@
-"""The problems of `benchmarks.choice`: data with noise of three kinds, split into what is learned from and what tests."""
+"""The problems of `benchmarks.choice`: data with wrong labels to learn from, and right ones that test."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -11,7 +11,7 @@ from benchmarks.noise_problems import DATA, NOISES
 from benchmarks.patch_features import patch_features
 from sklearn_lec.datasets import fetch_cifar10, fetch_cifar10n, fetch_fashion_mnist, fetch_mnist
 
-__all__ = ["AUTO", "CONV9", "KEPT_BACK", "MLP", "PROBLEMS", "TOLD", "TUNED", "Problem", "Split", "load"]
+__all__ = ["AUTO", "CONV9", "KEPT_BACK", "MLP", "PROBLEMS", "TUNED", "Problem", "Split", "load"]
 
 MLP, CONV9 = "MLP", "Conv9 (1/8)"
 TUNED, KEPT_BACK = "tuned on", "kept back"

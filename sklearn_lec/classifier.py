@@ -47,6 +47,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         - "forward": every sample, on a loss corrected by how often each class is mislabelled as another.
         - "d2l": every sample, with labels that give way to the network's own predictions when it begins to memorize.
         - "elr": every sample, with a term in the loss that holds on to earlier predictions.
+        - "relabel": every sample, on its label as far as earlier predictions allow, and else on these predictions.
 
         A class or an instance of `sklearn_lec.methods.Method` may be one of your own. A parameter that an instance
         leaves at None is taken from the estimator: ``method=LTEC(M=3)`` uses `eps` and `T_w` from below. Searches
@@ -56,7 +57,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         Share of the labels that you take to be wrong. "auto" estimates it before the training, from networks that are
         trained on part of the samples, at the cost of a quarter of `max_epochs` at most; below 1 % it is taken for 0.
         A dict from label to share, or an array in the order of `classes_`, tells it for the samples *given* each label:
-        "ltec-full" then compares losses label by label; methods that select within a batch use the overall share.
+        "ltec-full" and "relabel" then go label by label; methods that select within a batch use the overall share.
     M : int or inf, default=5
         For "lnec", "lsec", "ltec" and "ltec-full": how many voters have to agree. More is stricter: the labels selected
         are cleaner, but fewer. ``numpy.inf`` is for "ltec" and "ltec-full".
@@ -78,8 +79,9 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         the order of `classes_`. "auto" estimates it as `eps` is, which is cheaper than the paper's way of None, and was
         better wherever both were tried.
     n_networks : int or None, default=None
-        How many networks are trained side by side, for "ltec", "ltec-full", "self-training", "elr" and "standard". All
-        learn from the same samples: those whose loss is small in the mean over the networks. Predictions are averaged.
+        How many networks are trained side by side, for "ltec", "ltec-full", "self-training", "relabel", "elr" and
+        "standard". All learn from the same samples: those whose loss is small in the mean over the networks.
+        Predictions are averaged.
         Two cost twice as much as one. None takes what the method needs: `M` for "lnec", two for "co-teaching", and else
         one.
     W : int, default=12
@@ -130,8 +132,8 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
     ----------
     clean_mask_ : bool ndarray of shape (n_samples,)
         The samples of X, as passed to ``fit``, that the last finished epoch learned from; for "co-teaching" those that
-        both networks did, and every sample for "standard", "forward", "d2l" and "elr". Samples held out by
-        `train_split` are False.
+        both networks did; for "relabel" those whose label counted more than the predictions; every sample for
+        "standard", "forward", "d2l" and "elr". Samples held out by `train_split` are False.
     clean_score_ : float ndarray of shape (n_samples,)
         The share of epochs after the warm-up in which the sample was selected; low for a suspect label. 1 if there was
         no such epoch, NaN for samples held out by `train_split`.
@@ -157,10 +159,10 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if X was a DataFrame with names.
     history : skorch.history.History
-        Per epoch, among others ``train_loss`` and ``n_selected``, the number of samples that were learned from. With
+        Per epoch, among others ``train_loss`` and ``n_selected``, how many samples `clean_mask_` had then. With
         ``T_w="auto"`` also ``agreement``, the share of samples predicted as labelled, None after the warm-up. For
         methods with several networks losses are means over the networks. ``valid_loss`` is that of the criterion,
-        without what "forward", "d2l" and "elr" make of it.
+        without what "forward", "d2l", "elr" and "relabel" make of it.
     module_ : nn.Module
         The trained network, or a `NetworkEnsemble` of them.
     method_ : Method
@@ -175,12 +177,12 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
 
     Notes
     -----
-    Cost in passes per epoch over n samples, after the warm-up: "ltec", "self-training" and "elr" take n forward and n
-    backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n, "ltec-full" n
+    Cost in passes per epoch over n samples, after the warm-up: "ltec", "self-training", "elr" and "relabel" take n
+    forward and n backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n, "ltec-full" n
     passes to select and then one forward and backward pass per selected sample; "forward" trains twice. With separate
     votes the selected samples go forward once more, and they alone go backward. "lsec" needs a network with dropout or
     noise. With `n_networks` every figure is multiplied by it. The record takes 8 bytes per sample, whatever `M`;
-    ``eps="auto"`` takes 8 more, and "elr" 4 more for each class.
+    ``eps="auto"`` takes 8 more, and "elr" and "relabel" 4 more for each class.
 
     A sample with a value more than ten million times as large as those of all other samples would ruin what is learned
     from them, in batch norm above all. It is not learned from, `clean_mask_` is False for it, and a warning names it.

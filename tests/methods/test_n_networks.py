@@ -25,7 +25,7 @@ def taken_by(method, settings):
 
 
 def test_methods_with_one_vote_for_all_networks_are_these():
-    assert AVERAGING == ["standard", "self-training", "ltec", "ltec-full", "elr"]
+    assert AVERAGING == ["standard", "self-training", "ltec", "ltec-full", "elr", "relabel"]
 
 
 @pytest.mark.parametrize("method", AVERAGING)
