@@ -215,12 +215,13 @@ def _labels_of_people(root: Path, download_if_missing: bool) -> dict[str, np.nda
     """Return the arrays of the authors' file by name, downloaded if need be."""
     file = root / CIFAR10N_FILE
     try:
-        if not file.exists() and download_if_missing:
+        if download_if_missing and not check_integrity(file, CIFAR10N_MD5):  # a download may have been cut off
             download_url(CIFAR10N_URL, str(root), CIFAR10N_FILE, CIFAR10N_MD5)
         if not check_integrity(file, CIFAR10N_MD5):
             raise OSError("it is damaged" if file.exists() else "it is not there")
         with zipfile.ZipFile(file) as archive:
-            return _ArraysOnly(io.BytesIO(archive.read("archive/data.pkl"))).load()
+            arrays = _ArraysOnly(io.BytesIO(archive.read("archive/data.pkl"))).load()
+        return {name: array.values for name, array in arrays.items()}
     except Exception as error:  # torchvision and urllib raise many kinds
         advice = "" if download_if_missing else "Set download_if_missing=True to download it, or g"
         raise OSError(
@@ -229,16 +230,43 @@ def _labels_of_people(root: Path, download_if_missing: bool) -> dict[str, np.nda
         ) from error
 
 
+class _PickledType:
+    """Stands in for the type of a pickled array, which could be changed into one of pointers."""
+
+    def __init__(self, name, *_):
+        self.name = name
+
+    def __setstate__(self, state):
+        self.byte_order = state[1]
+
+
+class _PickledArray:
+    """Stands in for a pickled array, and reads whole numbers only."""
+
+    def __init__(self, *_):
+        pass
+
+    def __setstate__(self, state):
+        _, shape, dtype, is_by_column, content = state
+        if not (isinstance(dtype, _PickledType) and str(dtype.name)[:1] in ("i", "u") and isinstance(content, bytes)):
+            raise pickle.UnpicklingError("it has other values than whole numbers")
+        numbers = np.frombuffer(content, np.dtype(dtype.name).newbyteorder(dtype.byte_order))
+        self.values = numbers.reshape(shape, order="F" if is_by_column else "C")
+
+
 class _ArraysOnly(pickle.Unpickler):
-    """Reads pickled arrays of numbers, and refuses everything else: a pickle could run any code."""
+    """Reads pickled arrays of whole numbers, and refuses everything else: a pickle could run any code.
+
+    Not even the types of NumPy are let in: what a file does to them can make it read and write any memory.
+    """
 
     def find_class(self, module, name):
-        """Return one of the few functions that arrays are pickled with."""
+        """Return a stand-in for one of the few names that arrays are pickled with."""
         known = {
-            "numpy.core.multiarray._reconstruct": lambda *args: np.empty(0),
-            "numpy._core.multiarray._reconstruct": lambda *args: np.empty(0),  # as NumPy 2 writes it
-            "numpy.ndarray": np.ndarray,
-            "numpy.dtype": np.dtype,
+            "numpy.core.multiarray._reconstruct": _PickledArray,
+            "numpy._core.multiarray._reconstruct": _PickledArray,  # as NumPy 2 writes it
+            "numpy.ndarray": None,
+            "numpy.dtype": _PickledType,
             "_codecs.encode": lambda text, _: text.encode("latin1"),
         }
         if f"{module}.{name}" not in known:

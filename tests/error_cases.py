@@ -279,7 +279,7 @@ CASES = {
         Case("fit of a clone after trim_for_prediction", lambda: clone(trimmed()).fit(X, Y),
              "SkorchTrainingImpossibleError", "cannot be used for training anymore"),
         Case("partial_fit with another method", lambda: fitted().set_params(method="lnec").partial_fit(X, Y),
-             "ValueError", "Call fit, or initialize first"),
+             "ValueError", "or call initialize first"),
     ],
     "Callbacks": [
         Case("LinearDecay(start=60)", fit(callbacks__linear_decay=LinearDecay(start=60)), "ValueError",

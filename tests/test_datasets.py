@@ -114,11 +114,36 @@ def test_code_in_the_file_of_labels_is_not_run(file_of_people, capsys):
     assert capsys.readouterr().out == ""
 
 
+class MadeByNumPy:
+    """Pickled as an array that NumPy is to make of bytes: with another type, bytes can be made pointers."""
+
+    def __reduce__(self):
+        return np.ndarray, ((1,), np.dtype("V8"), b"AAAAAAAA")
+
+
+@pytest.mark.parametrize("labels", [np.array([0, "1", 2], dtype=object), np.array([0.0, 1.0, 2.0]), MadeByNumPy()])
+def test_arrays_of_other_values_than_whole_numbers_are_refused(file_of_people, labels):
+    folder = file_of_people({"clean_label": np.arange(3), "worse_label": labels})
+
+    with pytest.raises(OSError, match="other values than whole numbers|not callable"):
+        fetch_cifar10n(folder)
+
+
 def test_labels_of_other_images_are_refused(file_of_people):
     folder = file_of_people({"clean_label": np.arange(3)[::-1].copy(), "worse_label": np.arange(3)})
 
     with pytest.raises(OSError, match="its right labels are not those of CIFAR-10"):
         fetch_cifar10n(folder)
+
+
+def test_a_download_of_labels_that_was_cut_off_is_done_again(file_of_people, monkeypatch):
+    labels = {name: np.arange(3) for name in ("clean_label", "worse_label")}
+    file = file_of_people(labels) / "CIFAR-10_human.pt"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:20])
+    monkeypatch.setattr(datasets, "download_url", lambda *args: file.write_bytes(whole))
+
+    assert fetch_cifar10n(file.parent, return_X_y=True)[1].tolist() == [0, 1, 2]
 
 
 def test_a_damaged_file_of_labels_is_named(file_of_people, monkeypatch):

@@ -89,8 +89,8 @@ def updated_method(net) -> Method:
     if type(method) is not type(net.method_) or method.n_networks != net.method_.n_networks:
         raise ValueError(
             f"the training under way is one of {type(net.method_).__name__} with {net.method_.n_networks} "
-            f"network(s); method={net.method!r}, M={net.M}, n_networks={net.n_networks} cannot go on with it. Call "
-            "fit, or initialize first."
+            f"network(s); method={net.method!r}, M={net.M}, n_networks={net.n_networks} cannot go on with it. Set "
+            "warm_start=False and call fit, or call initialize first."
         )
     record = net.method_.record
     declared = {} if record is None else method.sample_memory(len(net.classes_inferred_))

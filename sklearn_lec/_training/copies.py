@@ -284,9 +284,10 @@ def _plan(net, n_samples: int, *, n_folds: int | None, largest_class: int = 5) -
         n_samples, max_epochs=net.max_epochs, batch_size=batch_size, n_folds=n_folds, largest_class=largest_class
     )
     if plan is None:
+        n_folds = n_folds or 2
         raise ValueError(
-            f"max_epochs={net.max_epochs} leaves no epoch for each of the folds, which may take a quarter of them in "
-            "all. Raise max_epochs to 4 at least."
+            f"max_epochs={net.max_epochs} leaves no epoch for each of {n_folds} folds, which may take a quarter of "
+            f"them in all. Raise max_epochs to {4 * (n_folds - 1)} at least, or use fewer folds."
         )
     return plan
 

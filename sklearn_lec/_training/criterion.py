@@ -1,11 +1,14 @@
 """The criterion as methods see it: a loss of one batch, in which samples count by their weights."""
 
+from collections.abc import Callable
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sklearn_lec._training.torch_utils import class_weights, one_loss_per_sample
+from sklearn_lec.methods.contract import softmax
 
-__all__ = ["WeightedCriterion", "check_criterion", "criterion_of"]
+__all__ = ["WeightedCriterion", "check_criterion", "criterion_of", "nonlinearity_of"]
 
 
 class WeightedCriterion:
@@ -26,16 +29,19 @@ class WeightedCriterion:
         self.sample_weight = sample_weight
 
     def __call__(self, outputs, targets) -> Tensor:
-        if self.sample_weight is None:
+        by_class = class_weights(self.criterion)
+        if self.sample_weight is None and (by_class is None or not targets.is_floating_point()):
             return self.compute(outputs, targets)
+        weights = outputs.new_ones(len(outputs)) if self.sample_weight is None else self.sample_weight
         with one_loss_per_sample(self.criterion, weigh_classes=True):
-            total = (self.sample_weight * self.compute(outputs, targets)).sum()
+            total = (weights * self.compute(outputs, targets)).sum()
         if self.criterion.reduction == "sum":
             return total
-        if targets.is_floating_point():  # torch divides by the number of samples then, whatever the classes' weights
-            return total / self.sample_weight.sum()
-        by_class = class_weights(self.criterion)
-        counting = self.sample_weight * (targets != getattr(self.criterion, "ignore_index", None))
+        if targets.is_floating_point():
+            # torch divides by the number of samples here, but by the weights of the classes for class numbers: a
+            # method that goes over from these to probabilities would change the scale of the loss.
+            return total / (weights if by_class is None else weights * (targets @ by_class.to(targets))).sum()
+        counting = weights * (targets != getattr(self.criterion, "ignore_index", None))
         return total / (counting if by_class is None else counting * by_class[targets]).sum()
 
     def mean(self, values) -> Tensor:
@@ -45,6 +51,32 @@ class WeightedCriterion:
             return values.sum() if is_sum else values.mean()
         total = (self.sample_weight * values).sum()
         return total if is_sum else total / self.sample_weight.sum()
+
+
+def nonlinearity_of(criterion: nn.Module) -> Callable[[Tensor], Tensor]:
+    """Return what makes probabilities of a network's outputs, as they would be without class weights.
+
+    A network predicts a class as much more often as the criterion weighs it. What is left after dividing by the weights
+    can be held against the labels; a class with weight 0, of which nothing is learned, stays as it is.
+
+    Examples
+    --------
+    >>> criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 3.0]))
+    >>> nonlinearity_of(criterion)(torch.tensor([[0.25, 0.75]]).log())
+    tensor([[0.5000, 0.5000]])
+    """
+    # skorch takes the outputs for probabilities where the criterion is NLLLoss.
+    plain = nn.Identity() if isinstance(criterion, nn.NLLLoss) else softmax
+    by_class = class_weights(criterion)
+    if by_class is None:
+        return plain
+
+    def without_class_weights(outputs):
+        probabilities = plain(outputs)
+        values = probabilities / by_class.where(by_class > 0, 1).to(probabilities)
+        return values / values.sum(dim=-1, keepdim=True)
+
+    return without_class_weights
 
 
 def criterion_of(net):

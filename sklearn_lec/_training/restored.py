@@ -27,20 +27,20 @@ def warn_of_early_end(net, method: Method, *, last_epoch: int) -> None:
     """
     warmup = getattr(method, "T_w", None)
     has_begun = method.epoch > 0 and is_number(warmup)
-    if not (has_begun and method.selects_samples and getattr(method, "eps", 0) and last_epoch > warmup):
+    if not (has_begun and method.doubts_labels and getattr(method, "eps", 0) and last_epoch > warmup):
         return
     if method.epoch <= warmup and method.epoch < last_epoch:
         by_callback = any(isinstance(callback, EarlyStopping) for _, callback in net.callbacks_)
         warn_caller(
-            f"the training was stopped after epoch {method.epoch}, within the warm-up of {warmup} epochs: no sample "
-            f"was left out, and clean_mask_ is True for all.{' ' + _REASON if by_callback else ''}"
+            f"the training was stopped after epoch {method.epoch}, within the warm-up of {warmup} epochs: no label "
+            f"was doubted, and clean_mask_ is True for all.{' ' + _REASON if by_callback else ''}"
         )
         return
     for name, callback in net.callbacks_:
         epoch = _restored_epoch(callback, net.history)
         if epoch is not None and epoch <= warmup:
             warn_caller(
-                f"{name} has put back the network of epoch {epoch}, which is from before samples were left out: the "
+                f"{name} has put back the network of epoch {epoch}, which is from before labels were doubted: the "
                 f"warm-up lasted {warmup} epochs. {_REASON}"
             )
 

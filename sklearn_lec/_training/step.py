@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sklearn_lec._selection import unanimous
 from sklearn_lec._training.bad_samples import finite_samples
 from sklearn_lec._training.batches import take
-from sklearn_lec._training.criterion import WeightedCriterion
+from sklearn_lec._training.criterion import WeightedCriterion, nonlinearity_of
 from sklearn_lec._training.torch_utils import (
     batchnorm_statistics,
     label_to_ignore,
@@ -22,7 +22,6 @@ from sklearn_lec._training.torch_utils import (
     untracked_batchnorm,
 )
 from sklearn_lec.methods import Batch, Method, Selected, Selection
-from sklearn_lec.methods.contract import softmax
 
 __all__ = ["FilteredLoss", "Step", "per_network"]
 
@@ -106,8 +105,7 @@ class FilteredLoss:
         self.forward = forward or module
         self.compute = compute or criterion
         self.sample_weight = sample_weight
-        # skorch takes the outputs for probabilities where the criterion is NLLLoss.
-        self.nonlinearity = nn.Identity() if isinstance(criterion, nn.NLLLoss) else softmax
+        self.nonlinearity = nonlinearity_of(criterion)
         self.warn_of_bad_samples = warn_of_bad_samples or (lambda samples: None)
         self.passes_differ: bool | None = None
 

@@ -41,7 +41,7 @@ class WarmupWatch:
     def is_on(self) -> bool:
         """Whether the epoch under way has to be watched: in the warm-up, if its end is open, or in its last epoch."""
         method, last = self.method, getattr(self.method, "T_w", 0)
-        return method.selects_samples and (method.epoch <= last if "T_w" in method.settled else method.epoch == last)
+        return method.doubts_labels and (method.epoch <= last if "T_w" in method.settled else method.epoch == last)
 
     def add(self, outputs: tuple[Tensor, ...], labels: Tensor) -> None:
         """Count the samples of a batch that the networks together predict as they are labelled."""

@@ -79,10 +79,14 @@ class RunWarnings:
         given, kept = (
             codes[mask].bincount(minlength=len(classes)).cpu().numpy() for mask in (record.counts >= 0, record.last)
         )
-        estimate = method.noise_estimate
-        share_right = 1 - (np.full(len(classes), eps) if estimate is None else estimate["per_class"].cpu().numpy())
+        if method.eps_of_labels is not None:
+            share_wrong = method.eps_of_labels.cpu().numpy()
+        elif method.noise_estimate is not None:
+            share_wrong = method.noise_estimate["per_class"].cpu().numpy()
+        else:
+            share_wrong = np.full(len(classes), eps)
         is_rare = given < RARE * given.sum() / len(classes)
-        neglected = is_rare & (kept > 0) & (kept < NEGLECTED * share_right * given)
+        neglected = is_rare & (kept > 0) & (kept < NEGLECTED * (1 - share_wrong) * given)
         if neglected.any():
             labels = classes.tolist()
             listed = ", ".join(f"{kept[k]} of {given[k]} labelled {labels[k]!r}" for k in neglected.nonzero()[0][:5])

@@ -102,6 +102,11 @@ class Method(BaseEstimator):
         return type(self).select is not Method.select
 
     @property
+    def doubts_labels(self) -> bool:
+        """Whether labels may be held to be wrong after the warm-up: samples are left out, or get other targets."""
+        return self.selects_samples
+
+    @property
     def has_own_loss(self) -> bool:
         """Whether the loss is another than that of the criterion."""
         return type(self).loss is not Method.loss
@@ -292,7 +297,7 @@ class Method(BaseEstimator):
 
     def state_dict(self) -> dict:
         """Return all that the method remembers, without its parameters."""
-        left_out = {"left_open", *self.get_params(deep=False)}
+        left_out = {"left_open", "n_networks", *self.get_params(deep=False)}
         state = {name: value for name, value in vars(self).items() if name not in left_out}
         if self.record is not None:
             state["record"] = dict(vars(self.record))
@@ -310,7 +315,7 @@ class Method(BaseEstimator):
             vars(record).update(state["record"])
             state["record"] = record
         self._reopen(*self.left_open)
-        for name in vars(self).keys() - self.get_params(deep=False).keys():
+        for name in vars(self).keys() - self.get_params(deep=False).keys() - {"n_networks"}:
             delattr(self, name)
         vars(self).update(state)
         settled, origins = vars(self).pop("settled", {}), vars(self).pop("settled_from", {})

@@ -64,7 +64,7 @@ class Batch:
 
     @cached_property
     def probabilities(self) -> Tensor:
-        """The probability of each class for each sample and voter."""
+        """The probability of each class for each sample and voter, without class weights."""
         if not self.outputs:
             raise ValueError(
                 "outputs and probabilities are not collected where scope is 'epoch', unless the method sets "
@@ -130,7 +130,7 @@ class Selected:
 
     @property
     def probabilities(self) -> Tensor:
-        """The probability of each class, with its gradient; shape (n_samples, n_classes)."""
+        """The probability of each class, with its gradient and without class weights; shape (n_samples, n_classes)."""
         return self.nonlinearity(self.outputs)
 
     def at(self, positions: Tensor) -> "Selected":

@@ -14,6 +14,8 @@ PRIOR_SAMPLES = 5
 """Imagined samples of each class, with labels wrong at random, that are added to what is counted of the confusion."""
 NEGLIGIBLE = 1e-6
 """Probabilities below are not told apart."""
+BLOCK = 2**22
+"""How many probabilities are looked at at a time."""
 
 
 class Relabel(Method):
@@ -31,9 +33,12 @@ class Relabel(Method):
     sharpness)``. T tells whether a class is taken for one other, as by people, or for any: a label that often stands
     for another class needs more evidence. As no sample is left out, hard samples and rare classes are learned, too.
 
-    In ``clean_mask_`` are the samples whose trust is above one half. Costs K + 1 floats per sample for K classes, and
-    no further pass. Where `eps` is 0 it is ordinary training. It is weak where the network memorizes wrong labels
-    before the warm-up ends: what it predicts for a sample is then the label.
+    In ``clean_mask_`` are the samples whose trust is above one half: a share of about ``1 - eps``, but not exactly.
+    Costs K + 1 floats per sample for K classes, and no further pass. Where `eps` is 0 it is ordinary training.
+
+    It is weak where the network memorizes wrong labels before the warm-up ends: what it predicts for a sample is then
+    the label. If ``T_w="auto"`` notices that, and `eps` was estimated, the samples whose label the estimate refutes are
+    left out, as with all methods. A sample that has not been predicted yet keeps its label.
 
     Parameters
     ----------
@@ -52,6 +57,8 @@ class Relabel(Method):
 
     title = "Relabel"
     averages_networks = True
+    selects_samples = False
+    doubts_labels = True
 
     def __init__(self, *, eps=None, T_w=None, beta=0.9, softness=1.0, sharpness=2.0):
         self.eps = eps
@@ -84,19 +91,44 @@ class Relabel(Method):
         """Remember the running mean of the predictions, which sums to less than 1 at first, and the trust."""
         return {"mean_prediction": torch.zeros(n_classes), "trust": torch.tensor(1.0)}
 
+    def before_training(self, context: MethodContext) -> None:
+        """Raise an error if the criterion does not take probabilities as targets."""
+        if self.eps == 0 or context.criterion is None:
+            return
+        outputs = torch.zeros(1, context.n_classes, device=context.device)
+        try:
+            context.criterion(outputs, outputs.softmax(dim=1))
+        except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            raise TypeError(
+                f"{type(self).__name__} learns from probabilities of the classes, which the criterion "
+                f"{type(context.criterion).__name__} does not take as targets: {error}. Use "
+                "torch.nn.CrossEntropyLoss without ignore_index, or method='ltec'."
+            ) from error
+
     def before_epoch(self, context: MethodContext) -> None:
         """Decide how far each label is trusted in the epoch that begins."""
         if not self.is_relabelling:
             return
         memory = self.record.memory
         samples = context.samples.to(memory["trust"].device)
+        samples = samples[memory["mean_prediction"][samples].any(dim=1)]  # others have not been predicted yet
         labels = context.labels.to(samples.device)[samples]
-        memory["trust"][samples] = self._trust(_as_probabilities(memory["mean_prediction"][samples]), labels)
+        memory["trust"][samples] = self._trust(memory["mean_prediction"], samples, labels)
 
-    def _trust(self, probabilities: Tensor, labels: Tensor) -> Tensor:
+    def _trust(self, mean_prediction: Tensor, samples: Tensor, labels: Tensor) -> Tensor:
         """Return how far labels are trusted: a quota of all, or of each label if the share that is wrong is known."""
-        matrix = confusion(probabilities.argmax(dim=1), labels, n_classes=probabilities.shape[1], eps=self.eps)
-        evidence = evidence_for_labels(probabilities, labels, matrix)
+        n_classes = mean_prediction.shape[1]
+        # In blocks, because what is computed on the way takes several times the memory of the predictions.
+        blocks = [block for block in torch.arange(len(samples)).split(max(1, BLOCK // n_classes)) if len(block)]
+        predicted = [mean_prediction[samples[block]].argmax(dim=1) for block in blocks]
+        matrix = confusion(torch.cat([labels[:0], *predicted]), labels, n_classes=n_classes, eps=self.eps)
+        evidence = torch.cat(
+            [mean_prediction.new_empty(0)]
+            + [
+                evidence_for_labels(_as_probabilities(mean_prediction[samples[block]]), labels[block], matrix)
+                for block in blocks
+            ]
+        )
         if self.eps_of_labels is None:
             return soft_quota(evidence, eps=self.eps, softness=self.softness)
         trust = torch.ones_like(evidence)
@@ -120,9 +152,9 @@ class Relabel(Method):
         targets = trust * F.one_hot(batch.labels, predicted.shape[1]) + (1 - trust) * predicted
         return criterion(batch.outputs, targets.to(batch.outputs.dtype))
 
-    def trusted(self) -> Tensor:
-        """Return the samples whose label counts more than the predictions."""
-        return self.record.memory["trust"] > 0.5
+    def trusted(self) -> Tensor | None:
+        """Return the samples whose label counts more than the predictions; None for all, as in the warm-up."""
+        return self.record.memory["trust"] > 0.5 if self.is_relabelling else None
 
 
 def _as_probabilities(values: Tensor) -> Tensor:

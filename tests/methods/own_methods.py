@@ -16,7 +16,7 @@ class Majority(ConsensusMethod):
         return votes.float().mean(dim=0) > 0.5
 
 
-class Relabel(Method):
+class SelfLabelling(Method):
     """Learn from every sample, on the network's own prediction once it has been sure of it `patience` times."""
 
     selects_samples = False

@@ -11,7 +11,7 @@ from skorch.dataset import ValidSplit
 from sklearn_lec import LECClassifier
 from sklearn_lec.methods import D2L, ELR, LNEC, LTEC, METHODS, Method, Selection, SelfTraining
 from tests.helpers import TinyNet, weights, without
-from tests.methods.own_methods import Majority, Relabel
+from tests.methods.own_methods import Majority, SelfLabelling
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_eps_of_an_instance_is_the_one_in_use(table, settings):
     assert clf.clean_mask_.sum() == 45
 
 
-@pytest.mark.parametrize("method", [LTEC(M=3), Relabel(threshold=0.7), ELR, "d2l"])
+@pytest.mark.parametrize("method", [LTEC(M=3), SelfLabelling(threshold=0.7), ELR, "d2l"])
 def test_a_clone_has_the_same_method_and_none_of_its_state(table, settings, method):
     clf = LECClassifier(TinyNet, method=method, **settings | {"max_epochs": 11}).fit(*table)
 
@@ -72,9 +72,9 @@ def test_fit_leaves_the_instance_alone_so_that_it_can_serve_again(table, setting
 def test_a_search_goes_over_methods_and_over_their_parameters(table, settings):
     clf = LECClassifier(TinyNet, method=LTEC(), T_w=1, **settings)
     grid = [
-        {"method": [LTEC(M=3), Relabel(), Majority(M=2), "standard"]},
+        {"method": [LTEC(M=3), SelfLabelling(), Majority(M=2), "standard"]},
         {"method__M": [1, 2]},
-        {"method": [Relabel()], "method__threshold": [0.6, 0.9]},
+        {"method": [SelfLabelling()], "method__threshold": [0.6, 0.9]},
     ]
 
     search = GridSearchCV(clf, grid, cv=2, n_jobs=2, error_score="raise").fit(*table)
@@ -114,16 +114,17 @@ def test_a_training_goes_on_with_new_parameters_of_its_method_but_not_with_anoth
     assert (clf.method_.M, clf.method_.epoch) == (3, 6)
 
     with pytest.raises(ValueError, match="the training under way is one of LTEC"):
-        clf.set_params(method=Relabel()).partial_fit(*table)
+        clf.set_params(method=SelfLabelling()).partial_fit(*table)
 
 
 # --- memory, targets, hooks -------------------------------------------------------------------------------------------
 
 
 def test_a_method_that_relabels_fits_the_contract(table, settings):
-    clf = LECClassifier(TinyNet, method=Relabel(threshold=0.33, patience=1), **settings | {"lr": 0.05}).fit(*table)
+    settings |= {"lr": 0.05}
+    clf = LECClassifier(TinyNet, method=SelfLabelling(threshold=0.33, patience=1), **settings).fit(*table)
 
-    standard = LECClassifier(TinyNet, method="standard", **settings | {"lr": 0.05}).fit(*table)
+    standard = LECClassifier(TinyNet, method="standard", **settings).fit(*table)
     assert clf.method_.record.memory["n_sure"].tolist() == [3] * 90
     assert clf.clean_mask_.all()
     assert not torch.equal(weights(clf), weights(standard))  # it learned from labels of its own

@@ -135,14 +135,79 @@ def test_a_sample_without_a_finite_prediction_is_not_trusted(table, settings):
     assert not clf.clean_mask_[7]
 
 
-def test_a_sample_that_was_never_predicted_takes_no_side(table, settings):
+def test_a_sample_that_was_never_predicted_keeps_its_label(table, settings):
     settings |= {"iterator_train__drop_last": True, "iterator_train__shuffle": False}
 
     clf = LECClassifier(TinyNet, method="relabel", **settings).fit(*table)
 
     trust = clf.method_.record.memory["trust"]
-    assert trust.isfinite().all()
-    assert not clf.clean_mask_[80:].any()  # 90 samples in batches of 16: the last ten were never learned from
+    assert (trust[80:] == 1).all()  # 90 samples in batches of 16: the last ten were never learned from
+    assert (trust[:80] < 1).any()
+    assert not clf.clean_mask_[80:].any()
+
+
+def test_labels_of_other_data_are_not_doubted_before_they_have_been_predicted(table, settings):
+    X, y = table
+    clf = LECClassifier(TinyNet, method="relabel", **settings).fit(X[:60], y[:60])
+
+    clf.set_params(max_epochs=1).partial_fit(X[60:], y[60:])
+
+    assert (clf.method_.record.memory["trust"] == 1).all()
+
+
+@pytest.mark.parametrize("parameters", [{"T_w": 9}, {"eps": 0}])
+def test_labels_are_not_doubted_any_more_when_the_parameters_say_so(table, settings, parameters):
+    clf = LECClassifier(TinyNet, method="relabel", **settings).fit(*table)
+
+    clf.set_params(**parameters).partial_fit(*table)
+
+    assert clf.history[2, "n_selected"] < 90
+    assert clf.history[-1, "n_selected"] == 90
+    assert clf.clean_mask_.all()
+
+
+def test_class_weights_do_not_count_in_the_trust(settings):
+    method, weight = Relabel(eps=0.2, T_w=0, beta=0.0), torch.tensor([1.0, 3.0])
+    method.reset(1, n_classes=2)
+    method.begin_epoch()
+    outputs = torch.tensor([[0.25, 0.75]]).log().requires_grad_()
+
+    FilteredLoss(method, nn.CrossEntropyLoss(weight=weight), nn.Identity())(
+        outputs, torch.tensor([0]), outputs, samples=torch.tensor([0])
+    )
+
+    assert torch.allclose(method.record.memory["mean_prediction"], torch.tensor([[0.5, 0.5]]))
+
+
+def test_a_criterion_that_takes_no_probabilities_is_refused_before_the_training(table, settings):
+    clf = LECClassifier(TinyNet, method="relabel", criterion=nn.MultiMarginLoss, **settings)
+
+    with pytest.raises(TypeError, match=r"MultiMarginLoss does not take as targets.*Use torch\.nn\.CrossEntropyLoss"):
+        clf.fit(*table)
+
+    assert len(clf.history) == 0
+
+
+def test_a_pass_of_its_own_is_not_spent_on_votes_that_leave_nothing_out(table, settings):
+    passes = []
+
+    class Counting(TinyNet):
+        def forward(self, X):
+            passes.append(self.training)
+            return super().forward(X)
+
+    LECClassifier(Counting, method="relabel", separate_vote=True, **settings).fit(*table)
+
+    assert sum(passes) == 3 * 6  # epochs of six batches
+
+
+def test_blocks_of_samples_have_the_trust_of_the_whole(table, settings, monkeypatch):
+    whole = LECClassifier(TinyNet, method="relabel", **settings).fit(*table)
+    monkeypatch.setattr("sklearn_lec.methods.relabel.BLOCK", 21)  # seven samples of three classes
+
+    in_blocks = LECClassifier(TinyNet, method="relabel", **settings).fit(*table)
+
+    assert torch.equal(in_blocks.method_.record.memory["trust"], whole.method_.record.memory["trust"])
 
 
 def test_classes_that_are_taken_for_each_other_are_told_from_right_labels():
