@@ -125,7 +125,7 @@ class MadeByNumPy:
 def test_arrays_of_other_values_than_whole_numbers_are_refused(file_of_people, labels):
     folder = file_of_people({"clean_label": np.arange(3), "worse_label": labels})
 
-    with pytest.raises(OSError, match="other values than whole numbers|not callable"):
+    with pytest.raises(OSError, match=r"other values than whole numbers|not callable"):
         fetch_cifar10n(folder)
 
 

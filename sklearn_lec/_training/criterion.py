@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from sklearn_lec._training.torch_utils import class_weights, one_loss_per_sample
 from sklearn_lec.methods.contract import softmax
 
-__all__ = ["WeightedCriterion", "check_criterion", "criterion_of", "nonlinearity_of"]
+__all__ = ["WeightedCriterion", "check_criterion", "criterion_of", "nonlinearity_of", "without_class_weights"]
 
 
 class WeightedCriterion:
@@ -56,27 +56,28 @@ class WeightedCriterion:
 def nonlinearity_of(criterion: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return what makes probabilities of a network's outputs, as they would be without class weights.
 
-    A network predicts a class as much more often as the criterion weighs it. What is left after dividing by the weights
-    can be held against the labels; a class with weight 0, of which nothing is learned, stays as it is.
-
     Examples
     --------
     >>> criterion = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 3.0]))
     >>> nonlinearity_of(criterion)(torch.tensor([[0.25, 0.75]]).log())
     tensor([[0.5000, 0.5000]])
     """
-    # skorch takes the outputs for probabilities where the criterion is NLLLoss.
-    plain = nn.Identity() if isinstance(criterion, nn.NLLLoss) else softmax
+    if isinstance(criterion, nn.NLLLoss):  # skorch takes the outputs for probabilities then
+        return nn.Identity()
+    return lambda outputs: softmax(without_class_weights(outputs, criterion))
+
+
+def without_class_weights(outputs: Tensor, criterion: nn.Module) -> Tensor:
+    """Return logits as they would be without class weights.
+
+    A network predicts a class as much more often as the cross-entropy weighs it. Without that, losses and predictions
+    can be held against labels. A class with weight 0, of which nothing is learned, stays as it is, and so do the
+    outputs of other criteria.
+    """
     by_class = class_weights(criterion)
-    if by_class is None:
-        return plain
-
-    def without_class_weights(outputs):
-        probabilities = plain(outputs)
-        values = probabilities / by_class.where(by_class > 0, 1).to(probabilities)
-        return values / values.sum(dim=-1, keepdim=True)
-
-    return without_class_weights
+    if by_class is None or not isinstance(criterion, nn.CrossEntropyLoss):
+        return outputs
+    return outputs - by_class.where(by_class > 0, 1).to(outputs).log()
 
 
 def criterion_of(net):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sklearn_lec._selection import unanimous
 from sklearn_lec._training.bad_samples import finite_samples
 from sklearn_lec._training.batches import take
-from sklearn_lec._training.criterion import WeightedCriterion, nonlinearity_of
+from sklearn_lec._training.criterion import WeightedCriterion, nonlinearity_of, without_class_weights
 from sklearn_lec._training.torch_utils import (
     batchnorm_statistics,
     label_to_ignore,
@@ -243,6 +243,7 @@ class FilteredLoss:
     def sample_losses(self, outputs: tuple[Tensor, ...], labels: Tensor) -> Tensor:
         """Return the loss of each sample for each network, without class weights; shape (n_networks, n_samples)."""
         criterion = self.criterion
+        outputs = [without_class_weights(output, criterion) for output in outputs]
         if type(criterion) is nn.CrossEntropyLoss:  # the same as below, without the detour
             options = {"ignore_index": criterion.ignore_index, "label_smoothing": criterion.label_smoothing}
             losses = [F.cross_entropy(output, labels, reduction="none", **options) for output in outputs]
