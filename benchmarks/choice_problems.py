@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
 from benchmarks.noise_problems import DATA, NOISES
@@ -60,7 +61,11 @@ PROBLEMS = [
     *(Problem("digits", "sym-60", told=told) for told in ("0.8 eps", "1.2 eps")),
     *(Problem("Fashion-MNIST", noise, group=KEPT_BACK) for noise in ("sym-20", "sym-60", "asym-40")),
     *(Problem("CIFAR-10 features", n, group=KEPT_BACK) for n in ("human-aggregate", "human-random2")),
-    *(Problem("breast cancer", noise, told=AUTO, group=KEPT_BACK) for noise in ("sym-20", "sym-40")),
+    *(
+        Problem(data, noise, told=AUTO, group=KEPT_BACK)
+        for data in ("breast cancer", "made table")
+        for noise in ("sym-20", "sym-40")
+    ),
     *(Problem("CIFAR-10", noise, CONV9) for noise in ("human-worst", "human-random1", "sym-60", "asym-40")),
 ]
 
@@ -95,6 +100,13 @@ def _small(data, *, seed, data_home):
     return X, y, None, 0.25
 
 
+def _made_table(*, seed, data_home):
+    X, y = make_classification(
+        2000, n_features=30, n_informative=12, n_classes=5, n_clusters_per_class=2, class_sep=2.0, random_state=seed
+    )
+    return X.astype(np.float32), y, None, 0.25
+
+
 @lru_cache(maxsize=2)
 def _all_images(fetch, data_home):
     return fetch(data_home, return_X_y=True, dtype="uint8")
@@ -122,6 +134,7 @@ def _photographs(*, seed, data_home):
 
 SOURCES: dict[str, Callable] = {
     **{name: partial(_small, name) for name in ("digits", "digits, long tail", "digits, 8 or not", "breast cancer")},
+    "made table": _made_table,
     "MNIST": partial(_images, fetch_mnist),
     "Fashion-MNIST": partial(_images, fetch_fashion_mnist),
     "CIFAR-10 features": _features,
