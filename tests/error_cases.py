@@ -78,7 +78,7 @@ CASES = {
         Case("method=None", fit(method=None), "ValueError", "unknown method None; Methods: standard"),
         Case("method=3", fit(method=3), "ValueError",
              "unknown method 3; Methods: standard, self-training, lnec, lsec, ltec, ltec-full, co-teaching, forward, "
-             "d2l, elr, or a class or instance of sklearn_lec.methods.Method."),
+             "d2l, elr, relabel, or a class or instance of sklearn_lec.methods.Method."),
         Case('method="ltec", set_params(method__M=3)', lambda: LECClassifier(method="ltec").set_params(method__M=3),
              "ValueError", "Pass an instance, such as method=LTEC(), to set method__M."),
         Case("method=ELR(beta=1.0)", fit(method=ELR(beta=1.0)), "ValueError", "beta must be a number in [0, 1), got 1"),
