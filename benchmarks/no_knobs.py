@@ -20,12 +20,12 @@ import torch
 from cleanlab.classification import CleanLearning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import train_test_split
 
 from benchmarks.files import write_whole
 from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.no_knobs_page import AS_IT_COMES, CLEANLAB, KNOWN, METHODS, page_of
-from benchmarks.noise_problems import DATA, NOISES
+from benchmarks.noise_problems import DATA
+from benchmarks.pages import held_out
 from sklearn_lec import LECClassifier
 
 OUT = Path("benchmarks/results/no_knobs.jsonl")
@@ -103,18 +103,17 @@ def measure(cell: Cell, *, data_home=None) -> dict:
     """Train all of a part on a problem and return the record."""
     torch.set_num_threads(1)
     X, y = SOURCES[cell.data](seed=cell.seed, data_home=data_home)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=cell.seed)
-    given = NOISES[cell.noise](y_train, cell.seed)
-    true_eps = float((given != y_train).mean())
+    data = held_out(X, y, noise=cell.noise, seed=cell.seed)
+    true_eps = float((data.given != data.right).mean())
     record = cell._asdict() | {"true_eps": true_eps, "scores": {}, "seconds": {}}
     common = {"max_epochs": EPOCHS.get(cell.data, 200), "random_state": cell.seed, "device": "cpu", "verbose": 0}
     for name, classifier in contenders(cell.part, true_eps, **common).items():
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            classifier.fit(X_train, given)
+            classifier.fit(data.X, data.given)
         record["seconds"][name] = round(time.perf_counter() - start, 2)
-        record["scores"][name] = round(balanced_accuracy_score(y_test, classifier.predict(X_test)), 5)
+        record["scores"][name] = round(balanced_accuracy_score(data.y_test, classifier.predict(data.X_test)), 5)
         if name in METHODS:
             record[f"eps {name}"], record[f"T_w {name}"] = round(float(classifier.eps_), 4), int(classifier.T_w_)
     return record
