@@ -8,12 +8,16 @@ from sklearn_lec._validation import is_number
 from sklearn_lec.methods.base import Method
 from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
 
-__all__ = ["Relabel", "confusion", "evidence_for_labels", "soft_quota"]
+__all__ = ["Relabel", "confusion", "evidence_for_labels", "trust_in_labels"]
 
 PRIOR_SAMPLES = 5
 """Imagined samples of each class, with labels wrong at random, that are added to what is counted of the confusion."""
 NEGLIGIBLE = 1e-6
 """Probabilities below are not told apart."""
+ENOUGH_EVIDENCE = 2.0
+"""What a label needs to count half, as a difference of log probabilities, as far as `UNCERTAINTY` allows."""
+UNCERTAINTY = 1.25
+"""How many more labels than `eps` may be doubted, as a factor."""
 BLOCK = 2**22
 """How many probabilities are looked at at a time."""
 
@@ -27,7 +31,10 @@ class Relabel(Method):
 
         T[k, j] = share of the label j among the samples predicted as k
         evidence = log(P[y] T[y, y]) - max over k != y of log(P[k] T[k, y])
-        trust = sigmoid((evidence - threshold) / softness), with the threshold at which its mean is 1 - eps
+        trust = sigmoid((evidence - threshold) / softness)
+
+    The threshold is the one at which the mean trust is ``1 - eps``; or 2 if that is larger, as far as a mean of ``1 -
+    1.25 * eps``: with too small an `eps`, wrong labels would be trusted, memorized, and trusted all the more.
 
     The epoch runs over all samples. The target is ``trust * onehot(y) + (1 - trust) * P ** sharpness / sum(P **
     sharpness)``. T tells whether a class is taken for one other, as by people, or for any: a label that often stands
@@ -130,11 +137,11 @@ class Relabel(Method):
             ]
         )
         if self.eps_of_labels is None:
-            return soft_quota(evidence, eps=self.eps, softness=self.softness)
+            return trust_in_labels(evidence, eps=self.eps, softness=self.softness)
         trust = torch.ones_like(evidence)
         for label, share in enumerate(self.eps_of_labels.tolist()):
             given = labels == label
-            trust[given] = soft_quota(evidence[given], eps=share, softness=self.softness)
+            trust[given] = trust_in_labels(evidence[given], eps=share, softness=self.softness)
         return trust
 
     def select(self, batch: Batch) -> Selection:
@@ -221,8 +228,11 @@ def evidence_for_labels(probabilities: Tensor, labels: Tensor, confusion: Tensor
     return joint.gather(1, given).squeeze(dim=1) - others
 
 
-def soft_quota(evidence: Tensor, *, eps: float, softness: float) -> Tensor:
+def trust_in_labels(evidence: Tensor, *, eps: float, softness: float) -> Tensor:
     """Return how far labels are trusted: more where there is more evidence, and all in all a share of ``1 - eps``.
+
+    A label needs some evidence, which a wrong one that is being memorized does not have yet. If more labels than `eps`
+    lack it, up to a quarter more are doubted: `eps` is hardly ever known better.
 
     Parameters
     ----------
@@ -234,20 +244,27 @@ def soft_quota(evidence: Tensor, *, eps: float, softness: float) -> Tensor:
     Returns
     -------
     trust : Tensor of shape (n_samples,)
-        ``sigmoid((evidence - threshold) / softness)``, its mean being ``1 - eps``.
+        ``sigmoid((evidence - threshold) / softness)``, with a mean from ``1 - 1.25 * eps`` to ``1 - eps``.
 
     Examples
     --------
-    >>> soft_quota(torch.tensor([-4.0, -1.0, 1.0, 4.0]), eps=0.5, softness=1.0)
-    tensor([0.0180, 0.2689, 0.7311, 0.9820])
+    >>> trust_in_labels(torch.tensor([-4.0, 2.5, 3.5, 6.0]), eps=0.25, softness=1.0)
+    tensor([0.0069, 0.8229, 0.9266, 0.9935])
     """
     if eps == 0 or len(evidence) == 0:
         return torch.ones_like(evidence)
     softness = max(softness, 1e-3)
+    low, high = (_threshold(evidence, share, softness) for share in (eps, min(UNCERTAINTY * eps, (1 + eps) / 2)))
+    threshold = torch.clamp(torch.full_like(low, ENOUGH_EVIDENCE), low, high)
+    return torch.sigmoid((evidence - threshold) / softness)
+
+
+def _threshold(evidence: Tensor, eps: float, softness: float) -> Tensor:
+    """Return the threshold at which the mean trust is ``1 - eps``."""
     # No threshold is outside of these, and after 40 bisections float32 cannot tell it from the next one.
     low, high = evidence.min() - 30 * softness, evidence.max() + 30 * softness
     for _ in range(40):
         middle = (low + high) / 2
         is_too_low = torch.sigmoid((evidence - middle) / softness).mean() > 1 - eps
         low, high = torch.where(is_too_low, middle, low), torch.where(is_too_low, high, middle)
-    return torch.sigmoid((evidence - low) / softness)
+    return low
