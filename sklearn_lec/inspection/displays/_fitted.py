@@ -110,13 +110,12 @@ def wrong_labels(y_given: ArrayLike, y_true: ArrayLike) -> np.ndarray:
         raise ValueError(
             f"y_true has shape {true.shape}, but there are {len(given)} given labels. Pass one true label per sample."
         )
-    is_wrong = given != true
-    if np.ndim(is_wrong) == 0 or (len(given) and not np.isin(true, given).any()):
+    if len(given) and not set(given.tolist()) & set(true.tolist()):
         raise ValueError(
             f"y_true and the given labels have no label in common: {true[:1].tolist()} against {given[:1].tolist()}. "
             "Pass labels of the same kind."
         )
-    return is_wrong.astype(bool)
+    return given != true
 
 
 def _callback(clf, kind: type, is_usable):

@@ -105,4 +105,6 @@ class ComparableTable:
         value = self.X.iloc[sample, feature] if hasattr(self.X, "iloc") else self.X[sample, feature]
         if value is None or value != value or not isinstance(value == value, bool | np.bool_):
             return "missing"  # NaN is not equal to itself, and of pandas.NA one cannot say
-        return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)
+        if not isinstance(value, float | np.floating):
+            return str(value)
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"

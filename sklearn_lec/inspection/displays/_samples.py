@@ -30,8 +30,12 @@ def positions_in(X, issues) -> np.ndarray:
     import pandas as pd
 
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n_samples)
-    if index.is_unique and issues.index.isin(index).all():
+    is_named = isinstance(X, pd.DataFrame) and X.index.is_unique
+    # Without names the order comes first: the index may be that of a shuffled DataFrame whose values X is.
+    if len(issues) == n_samples and not is_named:
+        return np.arange(n_samples)
+    index = X.index if is_named else pd.RangeIndex(n_samples)
+    if issues.index.isin(index).all():
         return index.get_indexer(issues.index)
     if len(issues) == n_samples:
         return np.arange(n_samples)

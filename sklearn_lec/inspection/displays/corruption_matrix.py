@@ -18,26 +18,31 @@ from sklearn_lec.inspection.displays._fitted import fitted_classifier
 
 __all__ = ["CorruptionMatrixDisplay"]
 
+MOST_WITH_ZEROS = 12
+"""Classes up to which there is room for the zero of 0.25."""
 MOST_WITH_VALUES = 20
 """Classes up to which there is room for a value in each cell."""
-MOST_TICKS = 30
+MOST_NAMES = 30
 """Classes up to which there is room for the name of each."""
 LONGEST_LABEL = 18
+WIDTH = 55
+"""Characters for which there is room below the matrix."""
 SMALLEST_SCALE = 0.01
 """The end of the color scale at the least, so that a matrix without noise does not look like one full of it."""
 MEANING = {
-    "true": "Share of the true class",
-    "pred": "Share of the given label",
-    "all": "Share of all samples",
-    None: "Number of samples",
+    "true": "share of the true class",
+    "pred": "share of the given label",
+    "all": "share of all samples",
+    None: "number of samples",
 }
 
 
 class CorruptionMatrixDisplay:
     """The share of each true class (row) that has each label (column).
 
-    Only wrong labels are colored: the diagonal, which has most of the samples, would take up the whole scale. Use
-    `from_estimator`, `from_estimate` or `from_predictions`. All parameters are stored as attributes.
+    Only wrong labels are colored: the diagonal, which has most of the samples, would take up the whole scale. Of more
+    than 30 classes those are named that are confused most. Use `from_estimator`, `from_estimate` or
+    `from_predictions`. All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -46,7 +51,7 @@ class CorruptionMatrixDisplay:
         None numbers the classes from 0.
     true_label : str, default="True label"
         What the rows are.
-    meaning : str, default="Share of the true class"
+    meaning : str, default="share of the true class"
         What the values are.
 
     Attributes
@@ -141,8 +146,8 @@ class CorruptionMatrixDisplay:
             include_values = n_classes <= MOST_WITH_VALUES
         self.text_ = self._write_values(matrix, values_format, text_kw) if include_values else None
         if colorbar:
-            self.figure_.colorbar(self.im_, ax=ax, label=f"{self.meaning} (wrong labels)")
-        self._name_classes(n_classes, xticks_rotation)
+            self.figure_.colorbar(self.im_, ax=ax, label=f"Wrong labels ({self.meaning})")
+        self._name_classes(wrong.filled(0), xticks_rotation)
         ax.set(xlabel="Given label", ylabel=self.true_label)
         return self
 
@@ -152,28 +157,29 @@ class CorruptionMatrixDisplay:
 
         texts = np.empty(matrix.shape, dtype=object)
         is_count = matrix.dtype.kind in "iu"
-        size = min(10.0, 140 / len(matrix)) if not is_count else min(10.0, 110 / len(matrix))
+        size = min(10.0, 140 / len(matrix))
         for (row, column), value in np.ndenumerate(matrix):
             shown = format(value, values_format or ("d" if is_count else ".2f"))
             if values_format is None and float(shown) == 0:
                 shown = ""
+            elif values_format is None and len(matrix) > MOST_WITH_ZEROS:
+                shown = shown.removeprefix("0")
             cell = self.im_.to_rgba(value) if row != column else "none"
             style = {"color": readable_on(cell, self.ax_), "ha": "center", "va": "center", "fontsize": size}
             texts[row, column] = self.ax_.text(column, row, shown, **with_defaults(text_kw, Text, **style))
         return texts
 
-    def _name_classes(self, n_classes: int, rotation: str | float) -> None:
-        """Label the ticks, of many classes every second, fifth or tenth."""
-        labels = np.arange(n_classes) if self.display_labels is None else self.display_labels
-        labels = [shortened(label, LONGEST_LABEL) for label in labels]
-        step = next(step for step in (1, 2, 5, 10, 20, 50, n_classes) if n_classes <= MOST_TICKS * step)
-        ticks = np.arange(0, n_classes, step)
-        shown = [labels[tick] for tick in ticks]
+    def _name_classes(self, wrong: np.ndarray, rotation: str | float) -> None:
+        """Label the ticks: of all classes, or of those whose row or column has the largest values."""
+        labels = np.arange(len(wrong)) if self.display_labels is None else self.display_labels
+        labels = np.array([shortened(label, LONGEST_LABEL) for label in labels], dtype=object)
+        rows, columns = (_with_room(wrong.max(axis=axis, initial=0)) for axis in (1, 0))
         if rotation == "auto":
-            rotation = "horizontal" if max(map(len, shown)) * len(ticks) <= 50 else "vertical"
-        size = "medium" if len(ticks) <= 20 else "small"
-        self.ax_.set_xticks(ticks, shown, rotation=rotation, fontsize=size)
-        self.ax_.set_yticks(ticks, shown, fontsize=size)
+            is_short = sum(len(label) + 1 for label in labels[columns]) <= WIDTH
+            rotation = "horizontal" if is_short else "vertical"
+        size = "medium" if len(wrong) <= MOST_WITH_VALUES else "small"
+        self.ax_.set_xticks(columns, labels[columns], rotation=rotation, fontsize=size)
+        self.ax_.set_yticks(rows, labels[rows], fontsize=size)
 
     @classmethod
     def from_estimator(cls, estimator, **kwargs):
@@ -252,3 +258,15 @@ class CorruptionMatrixDisplay:
         if display_labels is None:
             display_labels = unique_labels(y_true, y_given) if labels is None else labels
         return cls(matrix, display_labels=display_labels, meaning=MEANING[normalize]).plot(**kwargs)
+
+
+def _with_room(values: np.ndarray) -> np.ndarray:
+    """Return the positions of the largest values, so many and so far apart that there is room for their names."""
+    gap = len(values) / MOST_NAMES
+    if gap <= 1:
+        return np.arange(len(values))
+    chosen = []
+    for position in np.argsort(-values, kind="stable"):
+        if all(abs(position - other) >= gap for other in chosen):
+            chosen.append(position)
+    return np.sort(chosen)

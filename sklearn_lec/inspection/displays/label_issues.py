@@ -128,6 +128,8 @@ class LabelIssuesDisplay:
         of_table = is_table(self.X, self.image_shape)
         if n_issues is None:
             n_issues = N_ROWS if of_table else N_IMAGES
+        if n_issues < 1:
+            raise ValueError(f"n_issues must be at least 1, got {n_issues}. Pass how many samples to show at most.")
         suspects = self._most_suspect(n_issues)
         if n_columns is None:
             n_columns = COLUMNS_OF_ROWS if of_table else COLUMNS_OF_IMAGES
@@ -160,14 +162,15 @@ class LabelIssuesDisplay:
         for line in flagged[order][:n_issues]:
             # Column by column: a row of integers and floats would be one of floats.
             issue = {name: self.issues[name].iloc[line] for name in LABELS}
-            has_suggestion = not pd.isna(issue["suggested_label"])
+            issue = {name: None if pd.isna(label) else label for name, label in issue.items()}
+            source = "predicted" if issue["suggested_label"] is None else "suggested"
             suspects.append(
                 _Suspect(
                     position=int(positions[line]),
                     name=f"#{shortened(self.issues.index[line], 12)}",
                     given=issue["given_label"],
-                    better=issue["suggested_label" if has_suggestion else "predicted_label"],
-                    source="suggested" if has_suggestion else "predicted",
+                    better=issue[f"{source}_label"],
+                    source=source,
                     true=None if self.y_true is None else np.asarray(self.y_true)[positions[line]],
                 )
             )
@@ -200,7 +203,8 @@ class LabelIssuesDisplay:
         style = {"cmap": cmap, "vmin": 0, "vmax": FAR, "aspect": "auto"} | (im_kw or {})
         drawn = []
         for panel, suspect in zip(self.axes_.ravel(), suspects, strict=False):
-            neighbors = [table.nearest(suspect.position, trusted(label)) for label in (suspect.given, suspect.better)]
+            labels = suspect.given, suspect.better
+            neighbors = [table.nearest(suspect.position, trusted(label)) for label in labels]
             self.neighbors_.append(tuple(neighbors))
             apart = np.zeros((3, len(table.feature_names)))
             for of_column, neighbor in zip(apart[1:], neighbors, strict=True):
@@ -215,21 +219,23 @@ class LabelIssuesDisplay:
                 text = "" if columns[column] is None else shortened(table.text(columns[column], features[row]), 10)
                 color = readable_on(drawn[-1].to_rgba(value), panel)
                 panel.text(column, row, text, color=color, ha="center", va="center", fontsize="small")
-            heads = [suspect.name, *(shortened(label, 10) for label in (suspect.given, suspect.better))]
+            heads = [suspect.name, *(f"nearest\n{shortened(label, 12)}" for label in labels if label is not None)]
             names = [shortened(table.feature_names[k], 22) for k in features]
-            panel.set_xticks(range(3), heads, fontsize="small")
+            panel.set_xticks(range(len(heads)), heads, fontsize="small")
             panel.set_yticks(range(len(names)), names, fontsize="small")
             panel.tick_params(length=0, labeltop=True, labelbottom=False)
             panel.spines[:].set_visible(False)
-            panel.set_title(", ".join(suspect.labels(longest=18)), **with_defaults(text_kw, Text, fontsize="small"))
+            panel.set_title(", ".join(suspect.labels(longest=24)), **with_defaults(text_kw, Text, fontsize="small"))
         return drawn
 
     def _trusted(self):
         """Return a function from a label to the positions of the samples that have it and are to be trusted."""
         positions = positions_in(self.X, self.issues)
-        given = self.issues["given_label"].to_numpy()
-        is_trusted = ~self.issues["is_label_issue"].to_numpy(dtype=bool)
-        is_trusted &= given == self.issues["predicted_label"].to_numpy()
+        given, predicted = (self.issues[name] for name in ("given_label", "predicted_label"))
+        is_known = predicted.notna().to_numpy()
+        given, predicted = given.to_numpy(dtype=object), predicted.to_numpy(dtype=object)
+        is_trusted = is_known & ~self.issues["is_label_issue"].to_numpy(dtype=bool)
+        is_trusted[is_known] &= given[is_known] == predicted[is_known]
         if not is_trusted.any():
             raise ValueError(
                 "issues has no sample that can be trusted: not flagged, and predicted as labelled. A table is compared "
@@ -271,9 +277,9 @@ class LabelIssuesDisplay:
         ----------
         estimator : fitted LECClassifier, or what else `find_label_issues` takes
         X : array-like, DataFrame, sparse matrix, Tensor or Dataset
-            The samples.
+            The samples, as the estimator takes them.
         y : array-like of shape (n_samples,) or None, default=None
-            Their labels. None if these are the samples of ``fit``, in their order.
+            Their labels; may be None for the samples that a `LECClassifier` was fitted on.
         **kwargs : dict
             Passed to `from_issues`.
 
@@ -283,8 +289,7 @@ class LabelIssuesDisplay:
         """
         from sklearn_lec.inspection.label_issues import find_label_issues
 
-        issues = find_label_issues(estimator) if y is None else find_label_issues(estimator, X, y)
-        return cls.from_issues(issues, X, **kwargs)
+        return cls.from_issues(find_label_issues(estimator, X, y), X, **kwargs)
 
 
 @dataclass(frozen=True)
@@ -300,5 +305,5 @@ class _Suspect:
 
     def labels(self, *, longest: int) -> list[str]:
         """Return the texts about its labels, of so many characters at most."""
-        told = {"given": self.given, self.source: self.better} | ({} if self.true is None else {"true": self.true})
-        return [shortened(f"{word} {label}", longest) for word, label in told.items()]
+        told = {"given": self.given, self.source: self.better, "true": self.true}
+        return [shortened(f"{word} {label}", longest) for word, label in told.items() if label is not None]

@@ -30,7 +30,7 @@ class LabelQualityDisplay:
         Labels below it are flagged, with as few exceptions as possible; None if all are flagged, or none.
     n_exceptions_ : int
         How many labels are flagged above it, or not flagged below it: flags need not depend on label quality alone.
-    bars_ : list of two matplotlib BarContainer
+    steps_ : list of two matplotlib StepPatch
         Right and wrong labels, or those that are flagged and those that are not.
     line_ : matplotlib Line2D or None
         The threshold.
@@ -60,7 +60,7 @@ class LabelQualityDisplay:
         bins: int | ArrayLike = 40,
         log: bool = True,
         ax=None,
-        bar_kw: dict | None = None,
+        hist_kw: dict | None = None,
         line_kw: dict | None = None,
     ):
         """Draw the distribution.
@@ -72,8 +72,8 @@ class LabelQualityDisplay:
             Whether counts are on a logarithmic scale, on which few wrong labels can be seen beside many right ones.
         ax : matplotlib Axes or None, default=None
             None makes a new figure.
-        bar_kw : dict or None, default=None
-            Passed to ``Axes.bar`` for both kinds of labels.
+        hist_kw : dict or None, default=None
+            Passed to ``Axes.stairs`` for both kinds of labels.
         line_kw : dict or None, default=None
             Passed to ``Axes.axvline`` for the threshold.
 
@@ -84,19 +84,20 @@ class LabelQualityDisplay:
         self.ax_ = ax = single_axes(ax, "LabelQualityDisplay.plot")
         self.figure_ = ax.figure
         from matplotlib.lines import Line2D
-        from matplotlib.patches import Rectangle
+        from matplotlib.patches import StepPatch
 
         quality = np.asarray(self.label_quality, dtype=float)
         flagged = np.asarray(self.is_label_issue, dtype=bool)
         self.threshold_, self.n_exceptions_ = _threshold(quality, flagged)
         palette = Palette(ax)
         edges = np.histogram_bin_edges(quality, bins, range=(0, 1)) if np.ndim(bins) == 0 else np.asarray(bins)
-        self.bars_ = []
+        self.steps_ = []
         for (name, members), color in zip(self._groups(flagged).items(), (palette.right, palette.wrong), strict=True):
             counts = np.histogram(quality[members], edges)[0]
-            style = {"color": color, "alpha": 0.6, "label": f"{name}: {members.sum():,}"}
-            style = with_defaults(bar_kw, Rectangle, **style)
-            self.bars_.append(ax.bar(edges[:-1], counts, width=np.diff(edges), align="edge", **style))
+            style = {"edgecolor": color, "facecolor": (color, 0.35), "linewidth": 1.5}
+            style = with_defaults(hist_kw, StepPatch, **style, label=f"{name}: {members.sum():,}")
+            # Outlined, because the one that is drawn first would else be lost behind the other.
+            self.steps_.append(ax.stairs(counts, edges, fill=True, **style))
         self.line_ = None
         if self.threshold_ is not None:
             exceptions = f", with {self.n_exceptions_:,} exceptions" if self.n_exceptions_ else ""
@@ -107,7 +108,8 @@ class LabelQualityDisplay:
             ax.set_yscale("log")
             ax.set_ylim(bottom=0.7)  # a bar of one sample can be seen
         ax.set(xlabel="Label quality", ylabel="Number of samples", xlim=(edges[0], edges[-1]))
-        ax.legend(loc="best")
+        # Above, because the tallest bars are on both sides.
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize="small")
         return self
 
     def _groups(self, flagged: np.ndarray) -> dict[str, np.ndarray]:

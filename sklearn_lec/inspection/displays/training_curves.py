@@ -95,11 +95,13 @@ class TrainingCurvesDisplay:
         for panel, (title, styles) in zip(self.axes_, panels.items(), strict=True):
             for name, (label, color, line_style) in styles.items():
                 style = {"color": getattr(palette, color), "linestyle": line_style, "label": label}
-                style |= {"marker": "o", "markersize": 4, "markevery": _lone_points(curves[name])}
+                lone = _lone_points(curves[name])
+                style |= {"marker": "o", "markersize": 4, "markevery": lone} if lone else {}
                 epochs = np.arange(1, len(curves[name]) + 1)
                 (self.lines_[name],) = panel.plot(epochs, curves[name], **with_defaults(line_kw, Line2D, **style))
             if self.T_w:
-                shade = {"color": palette.neutral, "alpha": 0.2, "linewidth": 0, "label": "warm-up"}
+                label = None if self.warmup_ else "warm-up"  # one legend is enough
+                shade = {"color": palette.neutral, "alpha": 0.2, "linewidth": 0, "label": label}
                 # An epoch is as wide as from half an epoch before to half an epoch behind its point.
                 shade = with_defaults(warmup_kw, Rectangle, **shade)
                 self.warmup_.append(panel.axvspan(0.5, self.T_w + 0.5, **shade))
