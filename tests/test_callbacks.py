@@ -10,7 +10,7 @@ from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, LinearDecay, SelectionHistory
 from sklearn_lec.methods import METHODS
 from tests._training.interruption import interrupted, settings
-from tests.helpers import TinyNet
+from tests.helpers import TinyNet, first_sixty
 
 
 class RecordSchedule(Callback):
@@ -122,9 +122,6 @@ def test_label_quality_ignores_samples_held_out_for_validation(table, quick):
     X, y = table
     y_true = y.copy()
     y_true[60:] = (y[60:] + 1) % 3
-
-    def first_sixty(dataset, y=None, **kwargs):
-        return torch.utils.data.Subset(dataset, range(60)), torch.utils.data.Subset(dataset, range(60, 90))
 
     quality = LabelQuality(y_true)
     clf = LECClassifier(TinyNet, **quick, train_split=first_sixty, callbacks=[quality]).fit(X, y)

@@ -48,7 +48,7 @@ class Palette:
     wrong, third, fourth, neutral = "#D55E00", "#009E73", "#CC79A7", "0.5"
 
     def __init__(self, ax):
-        self.right = "#56B4E9" if _luminance(ax.get_facecolor()) < 0.2 else "#0072B2"
+        self.right = "#56B4E9" if _luminance(_background(ax)) < 0.2 else "#0072B2"
 
 
 def single_axes(ax, caller: str):
@@ -160,22 +160,33 @@ def readable_on(color, ax):
     color : matplotlib color
     """
     from matplotlib import rcParams
-    from matplotlib.colors import to_rgba
 
-    *over, alpha = to_rgba(color)
-    under = np.array(to_rgba(ax.get_facecolor()))[:3]
-    on = _luminance(alpha * np.array(over) + (1 - alpha) * under)
-    choices = rcParams["text.color"], rcParams["axes.facecolor"]
-    light, dark = sorted(choices, key=_luminance, reverse=True)
+    background = _background(ax)
+    on = _luminance(_composed(color, background))
+    light, dark = sorted((rcParams["text.color"], background), key=_luminance, reverse=True)
     # The contrast of the Web Content Accessibility Guidelines.
     return light if (_luminance(light) + 0.05) / (on + 0.05) > (on + 0.05) / (_luminance(dark) + 0.05) else dark
+
+
+def _background(ax) -> tuple[float, ...]:
+    """Return the color that is seen behind what is drawn into `ax`, which may itself be transparent."""
+    figure = ax.figure.get_facecolor()
+    return _composed(ax.get_facecolor(), _composed(figure, "white" if _luminance(figure) > 0.2 else "black"))
+
+
+def _composed(over, under) -> tuple[float, ...]:
+    """Return the color of one that may be transparent on one that is not."""
+    from matplotlib.colors import to_rgb, to_rgba
+
+    *color, alpha = to_rgba(over)
+    return tuple(alpha * np.array(color) + (1 - alpha) * np.array(to_rgb(under)))
 
 
 def _luminance(color) -> float:
     """Return the relative luminance of a color, from 0 for black to 1 for white."""
     from matplotlib.colors import to_rgb
 
-    values = np.array(to_rgb(tuple(color) if not isinstance(color, str) else color))
+    values = np.array(to_rgb(color))
     linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 

@@ -105,13 +105,14 @@ def test_names_are_upright_where_there_is_no_room_for_them_side_by_side():
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 @pytest.mark.parametrize("cmap", [None, "viridis"])
-def test_values_can_be_read_on_any_background(style, cmap):
+@pytest.mark.parametrize("axes", [{}, {"axes.facecolor": "none"}], ids=["opaque", "transparent"])
+def test_values_can_be_read_on_any_background(style, cmap, axes):
     steps = np.linspace(0, 0.3, 6)
     matrix = np.eye(6) / 2 + np.roll(steps[:, None] * np.eye(6), 1, axis=1)
 
-    with plt.style.context(style):
+    with plt.style.context([style, axes]):
         display = CorruptionMatrixDisplay(matrix).plot(cmap=cmap)
-        background = np.array(to_rgba(display.ax_.get_facecolor()))[:3]
+        background = np.array(to_rgba(display.figure_.get_facecolor()))[:3]
 
     for (row, column), text in np.ndenumerate(display.text_):
         color = np.array(display.im_.to_rgba(matrix[row, column])) if row != column else np.zeros(4)

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-import torch
 
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, SelectionHistory
 from sklearn_lec.inspection import SelectionFlowDisplay
-from tests.helpers import TinyNet
+from tests.helpers import TinyNet, first_sixty
 
 MASKS = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [1, 0, 1, 1], [0, 0, 1, 0]], dtype=bool)
 
@@ -62,10 +61,6 @@ def test_the_end_of_the_warmup_is_marked_between_two_epochs():
     assert marked.line_.get_linewidth() == 3
     assert SelectionFlowDisplay.from_masks(MASKS).line_ is None
     assert SelectionFlowDisplay.from_masks(MASKS, epochs=[3, 4, 5, 6], T_w=2).line_ is None
-
-
-def first_sixty(dataset, y=None, **kwargs):
-    return torch.utils.data.Subset(dataset, range(60)), torch.utils.data.Subset(dataset, range(60, 90))
 
 
 def test_an_estimator_shows_the_samples_of_its_training(table, quick):

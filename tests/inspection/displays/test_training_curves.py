@@ -1,7 +1,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -12,11 +11,7 @@ from skorch.callbacks import EpochScoring
 from sklearn_lec import LECClassifier
 from sklearn_lec.callbacks import LabelQuality, SelectionHistory
 from sklearn_lec.inspection import TrainingCurvesDisplay
-from tests.helpers import TinyNet, without
-
-
-def first_sixty(dataset, y=None, **kwargs):
-    return torch.utils.data.Subset(dataset, range(60)), torch.utils.data.Subset(dataset, range(60, 90))
+from tests.helpers import TinyNet, first_sixty, without
 
 
 @pytest.fixture
