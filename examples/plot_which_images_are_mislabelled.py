@@ -3,7 +3,7 @@ Which images are mislabelled?
 =============================
 
 Train `LECClassifier` on them, and call `find_label_issues`. Here 269 labels of scikit-learn's digits are wrong, 15 %.
-It flags 289 labels, among them 268 of the wrong ones, and for 256 of these it suggests the right label. It takes a few
+It flags 273 labels, among them 262 of the wrong ones, and for 249 of these it suggests the right label. It takes a few
 seconds.
 
 `LabelIssuesDisplay` shows the most suspect images with the labels that they were given and those that are suggested,
