@@ -1,11 +1,12 @@
-"""skorch callbacks: the learning rate schedule of the paper, and the label quality of the selected samples."""
+"""skorch callbacks: the learning rate schedule of the paper, and records of which samples were selected."""
 
 import numpy as np
+import torch
 from skorch.callbacks import Callback, LRScheduler
 
 from sklearn_lec.metrics import label_precision_score, label_recall_score
 
-__all__ = ["LabelQuality", "LinearDecay"]
+__all__ = ["LabelQuality", "LinearDecay", "SelectionHistory"]
 
 
 class LinearDecay(Callback):
@@ -140,3 +141,59 @@ class LabelQuality(Callback):
         masks = net.clean_mask_[in_training], self.noise_mask_[in_training]
         net.history.record("label_precision", label_precision_score(*masks))
         net.history.record("label_recall", label_recall_score(*masks))
+
+
+class SelectionHistory(Callback):
+    """Keep which samples were selected in each epoch: ``clean_mask_`` as it was then.
+
+    It is for `SelectionFlowDisplay`, and for questions that ``clean_score_`` does not answer: when a sample was given
+    up, and whether it came back. It takes one bit per sample and epoch.
+
+    Attributes
+    ----------
+    masks_ : bool ndarray of shape (n_epochs, n_samples)
+        The samples that each epoch learned from, as ``clean_mask_`` says it. Samples held out by `train_split` are
+        False.
+    epochs_ : list of int
+        The numbers of these epochs, counted from 1 as in the history. A ``partial_fit`` on other samples begins anew.
+
+    See Also
+    --------
+    sklearn_lec.inspection.SelectionFlowDisplay : A picture of it.
+    LabelQuality : Label precision and recall of each epoch.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_lec import LECClassifier
+    >>> X, y = make_blobs(60, centers=[[-3, 0], [3, 0]], random_state=0)
+    >>> selection = SelectionHistory()
+    >>> clf = LECClassifier(eps=0.1, T_w=1, max_epochs=3, verbose=0, random_state=0, callbacks=[selection]).fit(X, y)
+    >>> selection.masks_.shape, selection.epochs_
+    ((3, 60), [1, 2, 3])
+    >>> selection.masks_.sum(axis=1).tolist() == clf.history[:, "n_selected"]
+    True
+    """
+
+    def initialize(self):
+        """Forget all epochs: a training begins."""
+        # Names that end in an underscore: these are what a checkpoint saves, and what a clone leaves out.
+        self.packed_, self.epochs_ = [], []
+        self.n_samples_, self.identity_ = 0, ""
+        return self
+
+    def on_epoch_end(self, net, dataset_train=None, dataset_valid=None, **kwargs):
+        """Add the epoch."""
+        mask = net.clean_mask_
+        if net.method_.data_identity != self.identity_:
+            self.initialize()
+            self.n_samples_, self.identity_ = len(mask), net.method_.data_identity
+        # A tensor, because a checkpoint would store an array of bytes as one of int64.
+        self.packed_.append(torch.from_numpy(np.packbits(mask)))
+        self.epochs_.append(len(net.history))
+
+    @property
+    def masks_(self) -> np.ndarray:
+        """The samples that each epoch learned from."""
+        packed = [np.unpackbits(bits.numpy(), count=self.n_samples_) for bits in self.packed_]
+        return np.array(packed, dtype=bool).reshape(len(packed), self.n_samples_)

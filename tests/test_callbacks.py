@@ -1,11 +1,16 @@
+import pickle
+
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from skorch.callbacks import Callback, LRScheduler
 
 from sklearn_lec import LECClassifier
-from sklearn_lec.callbacks import LabelQuality, LinearDecay
-from tests.helpers import TinyNet
+from sklearn_lec.callbacks import LabelQuality, LinearDecay, SelectionHistory
+from sklearn_lec.methods import METHODS
+from tests._training.interruption import interrupted, settings
+from tests.helpers import TinyNet, first_sixty
 
 
 class RecordSchedule(Callback):
@@ -118,11 +123,74 @@ def test_label_quality_ignores_samples_held_out_for_validation(table, quick):
     y_true = y.copy()
     y_true[60:] = (y[60:] + 1) % 3
 
-    def first_sixty(dataset, y=None, **kwargs):
-        return torch.utils.data.Subset(dataset, range(60)), torch.utils.data.Subset(dataset, range(60, 90))
-
     quality = LabelQuality(y_true)
     clf = LECClassifier(TinyNet, **quick, train_split=first_sixty, callbacks=[quality]).fit(X, y)
 
     assert clf.history[:, "label_precision"] == [1.0] * 3
     assert clf.history[0, "label_recall"] == 1.0
+
+
+class KeepMasks(Callback):
+    def initialize(self):
+        self.masks_ = []
+        return self
+
+    def on_epoch_end(self, net, **kwargs):
+        self.masks_.append(net.clean_mask_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_selection_of_each_epoch_is_kept_for_every_method(table, quick, method):
+    module = torch.nn.Sequential(torch.nn.Dropout(0.2), TinyNet()) if method == "lsec" else TinyNet
+    selection, expected = SelectionHistory(), KeepMasks()
+    clf = LECClassifier(module, method=method, **quick, callbacks=[selection, expected]).fit(*table)
+
+    assert np.array_equal(selection.masks_, expected.masks_)
+    assert selection.masks_.sum(axis=1).tolist() == clf.history[:, "n_selected"]
+    assert selection.epochs_ == [1, 2, 3]
+
+
+def test_a_resumed_training_has_the_selection_of_all_epochs(table, tmp_path):
+    never = SelectionHistory()
+    LECClassifier(**settings(), callbacks=[never]).fit(*table)
+    resumed = interrupted(table, tmp_path, make=lambda: {"callbacks": [SelectionHistory()]}, **settings())
+
+    (selection,) = (callback for _, callback in resumed.callbacks_ if isinstance(callback, SelectionHistory))
+    assert np.array_equal(selection.masks_, never.masks_)
+    assert selection.epochs_ == list(range(1, 8))
+
+
+def test_a_run_may_be_resumed_with_a_record_of_the_selection_that_it_began_without(table, tmp_path, recwarn):
+    LECClassifier(**settings(), checkpoint_dir=tmp_path).fit(*table)
+
+    LECClassifier(**settings(), checkpoint_dir=tmp_path, callbacks=[SelectionHistory()]).fit(*table)
+
+    assert not [warning for warning in recwarn if "callback" in str(warning.message)]
+
+
+def test_the_selection_of_each_epoch_is_pickled_and_not_cloned(table, quick):
+    clf = LECClassifier(TinyNet, **quick, callbacks=[("selection", SelectionHistory())]).fit(*table)
+
+    again = pickle.loads(pickle.dumps(clf))
+
+    kept, unpickled = dict(clf.callbacks_)["selection"], dict(again.callbacks_)["selection"]
+    assert np.array_equal(unpickled.masks_, kept.masks_)
+    assert vars(kept)["packed_"][0].dtype == torch.uint8
+    assert len(kept.packed_[0]) == 12, "one bit per sample"
+    assert dict(clone(clf).initialize().callbacks_)["selection"].masks_.shape == (0, 0)
+
+
+def test_partial_fit_goes_on_with_the_same_samples_and_begins_anew_with_others(table, quick):
+    X, y = table
+    selection = SelectionHistory()
+    clf = LECClassifier(TinyNet, **quick, callbacks=[selection]).fit(X, y)
+
+    clf.partial_fit(X, y)
+    assert selection.epochs_ == [1, 2, 3, 4, 5, 6]
+
+    clf.partial_fit(X[:50], y[:50])
+    assert selection.epochs_ == [7, 8, 9]
+    assert selection.masks_.shape == (3, 50)
+
+    clf.fit(X, y)
+    assert selection.epochs_ == [1, 2, 3]

@@ -5,6 +5,7 @@ import textwrap
 from functools import partialmethod
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -173,6 +174,18 @@ def test_the_tables_on_model_selection_are_those_of_the_records():
 
     assert len(lines) > 10
     assert set(lines) <= set(results)
+
+
+def test_the_displays_of_the_docs_are_drawn():
+    pytest.importorskip("sklearn_lec.inspection.label_issues")
+    plt.switch_backend("Agg")
+    blocks = code_blocks((ROOT / "docs" / "displays.md").read_text(encoding="utf-8"))
+    names = {}
+
+    exec("".join(blocks), names)
+
+    assert len(plt.get_fignums()) == 2 * (len(blocks) - 1)
+    plt.close("all")
 
 
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):

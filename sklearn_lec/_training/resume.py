@@ -28,7 +28,7 @@ from sklearn_lec._training.state import (
     set_generator_state,
 )
 from sklearn_lec._training.warn import warn_caller
-from sklearn_lec.callbacks import LabelQuality
+from sklearn_lec.callbacks import LabelQuality, SelectionHistory
 
 __all__ = ["UPDATE_CALLBACKS", "Checkpoints", "is_callback"]
 
@@ -38,7 +38,7 @@ FORMAT = 4
 UPDATE_CALLBACKS = (GradientNormClipping, LRScheduler, ParamMapper)
 """Callbacks that change the updates of a training."""
 
-_OBSERVERS = (Checkpoint, TrainEndCheckpoint, LabelQuality)
+_OBSERVERS = (Checkpoint, TrainEndCheckpoint, LabelQuality, SelectionHistory)
 """Callbacks that only look on; so do all of ``skorch.callbacks.logging``."""
 
 _WITHOUT_EFFECT = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}
