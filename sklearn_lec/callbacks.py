@@ -1,11 +1,12 @@
-"""skorch callbacks: the learning rate schedule of the paper, and the label quality of the selected samples."""
+"""skorch callbacks: the paper's learning rate, the label quality of the selected samples, progress on the screen."""
 
 import numpy as np
 from skorch.callbacks import Callback, LRScheduler
 
 from sklearn_lec.metrics import label_precision_score, label_recall_score
+from sklearn_lec.progress import EpochTable, TrainingProgress
 
-__all__ = ["LabelQuality", "LinearDecay"]
+__all__ = ["EpochTable", "LabelQuality", "LinearDecay", "TrainingProgress"]
 
 
 class LinearDecay(Callback):
