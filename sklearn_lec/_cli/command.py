@@ -67,7 +67,14 @@ def _find(options) -> None:
     lines.to_csv(options.output, index=False)
     written = [f"{options.output} (all samples)"]
     if options.report is not None:
-        inspection.report(fitted, samples.X, options.report, y=samples.y)
+        inspection.report(
+            fitted,
+            samples.X,
+            options.report,
+            issues=issues.set_axis([samples.names[place] for place in samples.places], axis=0),
+            display=samples.display,
+            title=f"Which labels in {options.path.name} are wrong?",
+        )
         written.append(f"{options.report} (open it in a browser)")
     if not options.quiet:
         print(summary(lines, n_judged=len(samples.y), names_of=samples.names_of))

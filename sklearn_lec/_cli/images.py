@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from sklearn_lec._cli.errors import UnusableDataError
 from sklearn_lec._cli.labels import check_learnable
@@ -61,6 +61,7 @@ def samples_of_folder(folder: Path, classifier, *, size: int) -> Samples:
         places=places,
         names=[path.relative_to(folder).as_posix() for path, _ in files],
         names_of="file",
+        display=[str(files[place][0]) for place in places],
         notes=[summary, *notes],
     )
 
@@ -107,18 +108,13 @@ def read_image(path: Path, *, size: int) -> np.ndarray | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of broken metadata
             with Image.open(path) as image:
-                upright = ImageOps.exif_transpose(image)
-                return np.asarray(
-                    _opaque(upright).resize(
-                        (size, size), Image.Resampling.BOX if _is_larger(upright, size) else Image.Resampling.BILINEAR
-                    )
-                )
-    except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError):
+                upright = _opaque(ImageOps.exif_transpose(image))
+                # Of a larger image all pixels count, so that fine structures do not flicker.
+                is_larger = min(upright.size) > size
+                resampling = Image.Resampling.BOX if is_larger else Image.Resampling.BILINEAR
+                return np.asarray(upright.resize((size, size), resampling))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # whatever broken files lead to
         return None
-
-
-def _is_larger(image, size: int) -> bool:
-    return min(image.size) > size
 
 
 def _opaque(image):

@@ -76,7 +76,7 @@ def check_learnable(labels: np.ndarray, *, name: str) -> None:
         )
     if n_classes == 1:
         raise UnusableDataError(
-            f"only one class: every label in {name} is {labels.tolist()[0]!r}. There must be two at least to tell them apart."
+            f"only one class: every label in {name} is {labels.tolist()[0]!r}. There must be at least two."
         )
     if any(isinstance(label, float) and label != int(label) for label in labels.tolist()):
         raise UnusableDataError(

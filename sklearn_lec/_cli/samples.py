@@ -22,6 +22,8 @@ class Samples:
         What each entry of the input is called, those without a label too: numbers of rows, paths of files.
     names_of : str
         The column that these names stand in: "row" or "file".
+    display : list, Series or DataFrame with n_samples entries
+        What people look at to judge a label.
     notes : list of str
         What the user should know before the training.
     """
@@ -32,4 +34,5 @@ class Samples:
     places: np.ndarray
     names: list
     names_of: str
+    display: object
     notes: list[str] = field(default_factory=list)

@@ -24,6 +24,8 @@ __all__ = ["read_table", "samples_of_table"]
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".tab", ".txt")
 DELIMITERS = ",;\t|"
+MISSING = ["", "#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "-nan", "-NaN", "null"]
+"""Cells without a value, in all columns but that of the labels."""
 
 
 def samples_of_table(path: Path, classifier, *, label, delimiter=None, text_columns=(), drop_columns=()) -> Samples:
@@ -67,6 +69,7 @@ def samples_of_table(path: Path, classifier, *, label, delimiter=None, text_colu
         places=np.flatnonzero(is_labelled),
         names=list(range(1, len(frame) + 1)),
         names_of="row",
+        display=X[kinds.texts[0]] if list(X.columns) == kinds.texts[:1] else X,
         notes=_notes(path, kinds, label=label, y=y, n_rows=len(frame)),
     )
 
@@ -100,15 +103,16 @@ def read_table(path: Path, *, label: str | None = None, delimiter: str | None = 
         )
     try:
         separator = delimiter or _delimiter(path, suffix.lower())
-        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
+        separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)  # as it can be written in a shell
+        how = {"sep": separator, "skipinitialspace": True, "encoding": "utf-8-sig"}
+        others = [name for name in pd.read_csv(path, nrows=0, **how).columns if str(name) != label]
         return pd.read_csv(
             path,
-            sep=separator,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
             low_memory=False,
-            # Of a converter pandas asks no missing values: labels are read as they stand there.
-            converters={} if label is None else {label: str},
+            keep_default_na=False,
+            na_values=dict.fromkeys(others, MISSING),
+            dtype={label: str},
+            **how,
         ).rename(columns=str)
     except UnicodeDecodeError as error:
         raise UnusableDataError(
@@ -158,17 +162,9 @@ def _notes(path: Path, kinds: ColumnKinds, *, label: str, y: np.ndarray, n_rows:
     """Return what there is to know of a table before the training."""
     n_classes = len(np.unique(y))
     notes = [f"{path.name}: {n_rows:,} rows; column {label!r} has {n_classes} classes"]
-    counted = [
-        f"{len(names)} of {kind}"
-        for kind, names in (
-            ("numbers", kinds.numbers),
-            ("categories", kinds.categories),
-            ("dates", kinds.dates),
-            ("text", kinds.texts),
-        )
-        if names
-    ]
-    notes.append(f"judged by {', '.join(counted)} (columns)")
+    kinds_of = {"numbers": kinds.numbers, "categories": kinds.categories, "dates": kinds.dates, "text": kinds.texts}
+    parts = [f"{kind} ({_listed(names)})" for kind, names in kinds_of.items() if names]
+    notes.append(f"judged by {', '.join(parts)}")
     notes += [f"column {name!r} is left out: {why}" for name, why in kinds.dropped.items()]
     if len(y) < n_rows:
         notes.append(f"{n_rows - len(y):,} rows are left out: they have no label")
@@ -177,4 +173,4 @@ def _notes(path: Path, kinds: ColumnKinds, *, label: str, y: np.ndarray, n_rows:
 
 def _listed(columns: list[str]) -> str:
     """Return the names of columns, not more than a screen holds."""
-    return ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
+    return ", ".join(map(repr, columns[:12])) + (", ..." if len(columns) > 12 else "")
