@@ -28,6 +28,7 @@ VERSION = "1.4"
 FOLDER = Path(skorch.__file__).parent / "tests"
 FILES = ("test_net", "test_classifier")
 VALID_SPLIT = ValidSplit(5, stratified=True)
+OWN_CALLBACKS = ("linear_decay", "progress")
 
 _NOT_IN_THE_WHEEL = "fails with skorch's own class, too: the file that it reads is not in the wheel"
 _NAN_IS_RUN_AGAIN = (
@@ -112,7 +113,7 @@ class NeuralNetClassifier(LECClassifier):
 
     @property
     def _default_callbacks(self):
-        return [(name, callback) for name, callback in super()._default_callbacks if name != "linear_decay"]
+        return [(name, callback) for name, callback in super()._default_callbacks if name not in OWN_CALLBACKS]
 
     def __repr__(self):
         # The tests are about skorch's part, without the method; where the class comes from cannot be the same.
