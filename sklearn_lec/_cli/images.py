@@ -61,7 +61,7 @@ def samples_of_folder(folder: Path, classifier, *, size: int) -> Samples:
         places=places,
         names=[path.relative_to(folder).as_posix() for path, _ in files],
         names_of="file",
-        display=[str(files[place][0]) for place in places],
+        display=[files[place][0] for place in places],
         notes=[summary, *notes],
     )
 

@@ -55,7 +55,8 @@ def samples_of_table(path: Path, classifier, *, label, delimiter=None, text_colu
     y = np.array(labels[is_labelled].tolist())
     check_learnable(y, name=f"column {label!r}")
     features = frame[is_labelled].drop(columns=[label, *(name for name in drop_columns if name != label)])
-    X, kinds = kinds_of_columns(features.reset_index(drop=True), as_text=text_columns)
+    features = features.reset_index(drop=True)
+    X, kinds = kinds_of_columns(features, as_text=text_columns)
     if X.shape[1] == 0:
         raise UnusableDataError(
             "no column is left to judge the labels by: "
@@ -69,7 +70,7 @@ def samples_of_table(path: Path, classifier, *, label, delimiter=None, text_colu
         places=np.flatnonzero(is_labelled),
         names=list(range(1, len(frame) + 1)),
         names_of="row",
-        display=X[kinds.texts[0]] if list(X.columns) == kinds.texts[:1] else X,
+        display=_shown(features, X, kinds),
         notes=_notes(path, kinds, label=label, y=y, n_rows=len(frame)),
     )
 
@@ -156,6 +157,15 @@ def _check_columns(frame: pd.DataFrame, names, *, option: str) -> None:
                 f"{option}: there is no column {name!r}; {did_you_mean(name, columns)}Columns: {_listed(columns)}."
                 + (" The columns may be separated in another way: say so with --delimiter." if of_one else "")
             )
+
+
+def _shown(features: pd.DataFrame, X: pd.DataFrame, kinds: ColumnKinds) -> pd.DataFrame | pd.Series:
+    """Return what people look at: the columns that are used, as they stand in the file; a text alone if it is all."""
+    if list(X.columns) == kinds.texts[:1]:
+        return X[kinds.texts[0]]
+    # Text that stands for numbers would be compared letter by letter; yes and no are more than 1 and 0.
+    as_floats = [name for name in kinds.numbers if features[name].dtype.kind not in "biuf"]
+    return features[list(X.columns)].assign(**{name: X[name] for name in as_floats})
 
 
 def _notes(path: Path, kinds: ColumnKinds, *, label: str, y: np.ndarray, n_rows: int) -> list[str]:

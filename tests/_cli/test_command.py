@@ -96,6 +96,7 @@ def test_the_report_shows_the_columns_as_they_were_and_names_the_rows(find, stan
     report = stand_ins["report"]
     assert report["issues"].index.tolist()[:5] == [1, 2, 3, 5, 6]
     assert report["display"]["site"].tolist()[:2] == ["south", "north"]
+    assert report["display"]["seen"].tolist()[:2] == ["2024-01-01", "2024-01-02"]
     assert "flowers.csv" in report["title"]
     assert (tmp_path / "report.html").exists()
     assert "report.html (open it in a browser)" in capsys.readouterr().out
@@ -106,7 +107,7 @@ def test_the_report_shows_texts_and_images_themselves(find, photos, stand_ins, t
     assert stand_ins["report"]["display"][0] == "flower 0 was seen on a red hill"
 
     find("--report", tmp_path / "report.html", path=photos, label=None)
-    assert stand_ins["report"]["display"][0] == str(photos / "day" / "01.png")
+    assert stand_ins["report"]["display"][0] == photos / "day" / "01.png"
 
 
 def test_the_same_seed_gives_the_same_result(find, stand_ins):

@@ -103,6 +103,17 @@ def test_a_table_without_a_column_to_judge_by_says_why(tmp_path):
         samples_of_table(path, None, label="label")
 
 
+def test_people_see_numbers_as_numbers_and_yes_or_no_as_it_is(tmp_path):
+    path = tmp_path / "table.csv"
+    frame = {"a": ["1,5", "2,5"] * 15, "yes": [True, False] * 15, "label": ["x", "y"] * 15}
+    pd.DataFrame(frame).to_csv(path, index=False)
+
+    shown = samples_of_table(path, None, label="label").display
+
+    assert shown["a"].tolist()[:2] == [1.5, 2.5]
+    assert shown["yes"].tolist()[:2] == [True, False]
+
+
 # --- labels -------------------------------------------------------------------------------------------------------
 
 
