@@ -5,6 +5,7 @@ import io
 import pickle
 import re
 import sys
+import warnings
 from types import SimpleNamespace
 
 import joblib
@@ -17,6 +18,8 @@ from skorch.callbacks import Callback, EarlyStopping, PrintLog, ProgressBar
 
 import sklearn_lec._progress_bar
 from sklearn_lec import LECClassifier
+from sklearn_lec._progress_bar import WholeBar
+from sklearn_lec._training.warn import warn_caller
 from sklearn_lec.callbacks import TrainingProgress
 from sklearn_lec.methods import LTEC, Standard
 from sklearn_lec.progress import figures_of, phase_of_epoch, running_progress
@@ -139,7 +142,22 @@ def test_several_networks_have_one_bar(table, spoken, terminal):
     assert {line.partition(",")[0] for line in terminal.lines} == {"epoch 1/3", "epoch 2/3", "epoch 3/3"}
 
 
-def test_warnings_and_what_callbacks_print_have_lines_of_their_own(table, spoken, terminal, monkeypatch):
+def test_warnings_have_lines_of_their_own(terminal):
+    bar = WholeBar(planned=10)
+    bar.show(3, "epoch 4/10, warm-up")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *where: print(message, file=terminal)
+        warn_caller("look at sample 7")
+    bar.close()
+
+    assert "look at sample 7" in terminal.lines
+    assert terminal.getvalue().partition("look at")[0].endswith("\r")
+    assert terminal.getvalue().partition("sample 7\n")[2].strip().startswith("epoch 4/10, warm-up")
+
+
+def test_what_callbacks_print_has_a_line_of_its_own(table, spoken, terminal, monkeypatch):
     monkeypatch.setattr(sys, "stdout", terminal)
     stopping = EarlyStopping(monitor="train_loss", patience=1, threshold=0.999)
     with pytest.warns(UserWarning, match="stopped after epoch"):
