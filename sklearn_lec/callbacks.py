@@ -1,12 +1,13 @@
-"""skorch callbacks: the learning rate schedule of the paper, and records of which samples were selected."""
+"""skorch callbacks: the paper's learning rate, records of which samples were selected, progress on the screen."""
 
 import numpy as np
 import torch
 from skorch.callbacks import Callback, LRScheduler
 
 from sklearn_lec.metrics import label_precision_score, label_recall_score
+from sklearn_lec.progress import EpochTable, TrainingProgress
 
-__all__ = ["LabelQuality", "LinearDecay", "SelectionHistory"]
+__all__ = ["EpochTable", "LabelQuality", "LinearDecay", "SelectionHistory", "TrainingProgress"]
 
 
 class LinearDecay(Callback):

@@ -10,8 +10,9 @@ from sklearn_lec._training.fitted import FittedAttributes
 from sklearn_lec._training.net import MethodNet
 from sklearn_lec._training.predicting import Predictions
 from sklearn_lec._training.settle import check_shares
+from sklearn_lec._training.shown import visual_block, with_settings
 from sklearn_lec._validation import check_sample_weight
-from sklearn_lec.callbacks import LinearDecay
+from sklearn_lec.callbacks import EpochTable, LinearDecay, TrainingProgress
 from sklearn_lec.methods.parameters import warn_of_short_calls
 from sklearn_lec.modules import MLP
 
@@ -126,7 +127,9 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         which is what scikit-learn's scores of probabilities, such as "neg_log_loss", count on.
     **kwargs
         All other parameters of `skorch.NeuralNetClassifier`. The callback ``linear_decay`` is the paper's schedule;
-        ``callbacks__linear_decay=None`` switches it off.
+        ``callbacks__linear_decay=None`` switches it off. With ``verbose=1``, the default, the callback ``progress``
+        shows one bar for the whole training on a terminal or in a notebook; elsewhere there is skorch's table, with a
+        row for each epoch. ``verbose=2`` is the table everywhere, 0 is silent. See docs/skorch.md.
 
     Attributes
     ----------
@@ -276,7 +279,19 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
 
     @property
     def _default_callbacks(self):
-        return [("linear_decay", LinearDecay()), *super()._default_callbacks]
+        of_skorch = [item for item in super()._default_callbacks if item[0] != "print_log"]
+        of_screen = [("progress", TrainingProgress()), ("print_log", EpochTable())]
+        return [("linear_decay", LinearDecay()), *of_skorch, *of_screen]
+
+    # --- how it is shown ------------------------------------------------------------------------------------------
+
+    def __repr__(self):
+        """Return skorch's text, with the method and the parameters that it uses."""
+        return with_settings(super().__repr__(), self)
+
+    def _sk_visual_block_(self):
+        # scikit-learn asks for it when it draws a diagram, of a pipeline too.
+        return visual_block(self)
 
     # --- fitting --------------------------------------------------------------------------------------------------
 

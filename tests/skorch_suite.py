@@ -28,6 +28,7 @@ VERSION = "1.4"
 FOLDER = Path(skorch.__file__).parent / "tests"
 FILES = ("test_net", "test_classifier")
 VALID_SPLIT = ValidSplit(5, stratified=True)
+OWN_CALLBACKS = ("linear_decay", "progress")
 
 _NOT_IN_THE_WHEEL = "fails with skorch's own class, too: the file that it reads is not in the wheel"
 _NAN_IS_RUN_AGAIN = (
@@ -112,11 +113,11 @@ class NeuralNetClassifier(LECClassifier):
 
     @property
     def _default_callbacks(self):
-        return [(name, callback) for name, callback in super()._default_callbacks if name != "linear_decay"]
+        return [(name, callback) for name, callback in super()._default_callbacks if name not in OWN_CALLBACKS]
 
     def __repr__(self):
-        # The tests are about what follows; where the class comes from cannot be the same.
-        return super().__repr__().replace(f"{__name__}.Neural", "skorch.classifier.Neural", 1)
+        # The tests are about skorch's part, without the method; where the class comes from cannot be the same.
+        return super(LECClassifier, self).__repr__().replace(f"{__name__}.Neural", "skorch.classifier.Neural", 1)
 
 
 class Outcomes:

@@ -179,12 +179,13 @@ def test_a_net_trimmed_for_prediction_predicts_as_before(table, quick, method):
         assert np.array_equal(net.clean_mask_, mask)
 
 
-def test_the_representation_of_a_fitted_net_shows_its_network_alone(table, quick):
+def test_the_representation_of_a_fitted_net_shows_its_network_and_the_method(table, quick):
     clf = LECClassifier(TinyNet, **quick).fit(*table)
 
-    header, *lines, _ = repr(clf).splitlines()
+    header, method, eps, voters, warmup, *lines, _ = repr(clf).splitlines()
 
     assert header == "<class 'sklearn_lec.classifier.LECClassifier'>[initialized]("
+    assert [method, eps, voters, warmup] == ["  method='ltec',", "  eps=0.2,", "  M=2,", "  T_w=1,"]
     assert "\n".join(lines) == "  module_=" + str(clf.module_).replace("\n", "\n  ") + ","
 
 

@@ -15,6 +15,7 @@ from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.rng import random_numbers_put_back
 from sklearn_lec._training.warn import warn_caller
 from sklearn_lec.estimation.noise_estimate import NoEstimateError, NoiseEstimate
+from sklearn_lec.progress import running_progress
 
 __all__ = ["NetContext"]
 
@@ -87,11 +88,12 @@ class NetContext:
         Its random numbers go on with those of the training under way. Samples that are left out of the training for
         their huge values have probabilities of NaN.
         """
-        run = self.run
+        run, progress = self.run, running_progress(self.net)
         other = trained_copy(
             self.net,
             run.X,
             run.y,
+            phase=progress and progress.phase("first training", n_epochs=self.net.max_epochs),
             method=method,
             classes=self.net.classes_inferred_,
             sample_weight=run.sample_weight,

@@ -18,6 +18,7 @@ from sklearn_lec._training.build import batch_size_of, method_defaults
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._training.resume import UPDATE_CALLBACKS, is_callback
 from sklearn_lec.methods.contract import softmax
+from sklearn_lec.progress import running_progress
 
 __all__ = [
     "FoldPlan",
@@ -97,7 +98,7 @@ def plan_folds(
     return FoldPlan(n_folds, n_epochs, min(max(fitting, SMALLEST_BATCH), batch_size))
 
 
-def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None, **changes):
+def trained_copy(net, X, y, *, phase=None, callbacks=(), sample_weight=None, fit_params=None, **changes):
     """Return a copy of a net that has been trained, with some parameters changed.
 
     Its random numbers go on with those of the net. Of the user's callbacks only those run that change the updates: a
@@ -107,6 +108,8 @@ def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None
     ----------
     net : LECClassifier
     X, y : the data, checked
+    phase : Callback or None, default=None
+        Reports to the bar of the net, if it shows one.
     callbacks : sequence of (name, Callback), default=()
         More of them.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -122,8 +125,9 @@ def trained_copy(net, X, y, *, callbacks=(), sample_weight=None, fit_params=None
         of_user = [_copy(item) for item in of_user if is_callback(item, UPDATE_CALLBACKS) and _runs_alone(item)]
     has_callbacks = bool(callbacks) or of_user != "disable"
     if has_callbacks:
-        finished = ("finished_epochs", FinishedEpochs())
-        of_user = [*(of_user if isinstance(of_user, list) else []), *callbacks, finished]
+        callbacks = [*callbacks, ("finished_epochs", FinishedEpochs())]
+        callbacks += [] if phase is None else [("phase", phase)]
+        of_user = [*(of_user if isinstance(of_user, list) else []), *callbacks]
     parameters = net.get_params(deep=False) | method_defaults(type(net))
     switched_off = tuple(f"{name}__" for name, value in changes.items() if name.startswith("callbacks__") and not value)
     parameters = {name: value for name, value in parameters.items() if not name.startswith(switched_off)}
@@ -231,12 +235,14 @@ def held_out_probabilities(
         if name.startswith(("iterator_train__", "iterator_valid__")) and name.rpartition("__")[2] in _OF_THE_WHOLE_SET
     ]
     probabilities = np.full((len(labels), len(classes)), np.nan, dtype=np.float32)
-    for training, held_out in folds:
+    phases = _phases(net, folds, n_samples=len(labels), n_epochs=plan.n_epochs)
+    for (training, held_out), phase in zip(folds, phases, strict=True):
         recorder = HeldOutMean(held_out, labels[held_out])
         trained_copy(
             net,
             X,
             y,
+            phase=phase,
             callbacks=[("held_out_mean", recorder)],
             method="standard",
             classes=classes,
@@ -253,6 +259,19 @@ def held_out_probabilities(
         )
         probabilities[held_out] = recorder.best_
     return probabilities
+
+
+def _phases(net, folds, *, n_samples: int, n_epochs: int) -> list[Callback | None]:
+    """Return a phase of the net's bar for each fold, before the first of them begins; None if it shows no bar."""
+    progress = running_progress(net)
+    if progress is None:
+        return [None] * len(folds)
+    return [
+        progress.phase(
+            f"estimating noise, fold {number}/{len(folds)}", n_epochs=n_epochs, weight=len(training) / n_samples
+        )
+        for number, (training, _) in enumerate(folds, start=1)
+    ]
 
 
 def out_of_fold_predictions(net, X, y, cv) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

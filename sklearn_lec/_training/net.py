@@ -35,6 +35,7 @@ from sklearn_lec._training.torch_utils import batchnorm_in_evaluation, uses_batc
 from sklearn_lec._training.warn import warn_caller
 from sklearn_lec._validation import check_classes, check_inputs, check_labels, check_outputs
 from sklearn_lec.methods import Method
+from sklearn_lec.progress import close_progress
 
 __all__ = ["MethodNet"]
 
@@ -282,6 +283,7 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         finally:
             self._run.close()
             self._run = None
+            close_progress(self)
 
     # --- skorch's hooks, in the order in which they are called ------------------------------------------------------
 

@@ -29,6 +29,7 @@ from sklearn_lec._training.state import (
 )
 from sklearn_lec._training.warn import warn_caller
 from sklearn_lec.callbacks import LabelQuality, SelectionHistory
+from sklearn_lec.progress import EpochTable, TrainingPhase, TrainingProgress
 
 __all__ = ["UPDATE_CALLBACKS", "Checkpoints", "is_callback"]
 
@@ -38,7 +39,15 @@ FORMAT = 4
 UPDATE_CALLBACKS = (GradientNormClipping, LRScheduler, ParamMapper)
 """Callbacks that change the updates of a training."""
 
-_OBSERVERS = (Checkpoint, TrainEndCheckpoint, LabelQuality, SelectionHistory)
+_OBSERVERS = (
+    Checkpoint,
+    TrainEndCheckpoint,
+    LabelQuality,
+    SelectionHistory,
+    TrainingProgress,
+    TrainingPhase,
+    EpochTable,
+)
 """Callbacks that only look on; so do all of ``skorch.callbacks.logging``."""
 
 _WITHOUT_EFFECT = {"checkpoint_dir", "verbose", "device", "data_on_device", "warm_start", "torch_load_kwargs"}

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 from torch import Tensor
 
+from sklearn_lec._progress_bar import bars_aside
 from sklearn_lec.methods import Method
 
 __all__ = ["RunWarnings", "warn_caller"]
@@ -140,7 +141,8 @@ def warn_caller(message: str) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
+    with bars_aside():
+        warnings.warn(message, stacklevel=level)
 
 
 _INSIDE = ("sklearn_lec", "skorch", "contextlib")
