@@ -1,3 +1,6 @@
 """Find the samples whose labels are probably wrong, and look at them: tables, pictures, a page to correct them on."""
 
-__all__ = []
+from sklearn_lec.inspection.label_issues import find_label_issues
+from sklearn_lec.inspection.tables import class_quality_table, corruption_table, overlapping_classes_table
+
+__all__ = ["class_quality_table", "corruption_table", "find_label_issues", "overlapping_classes_table"]
