@@ -1,58 +1,74 @@
-"""From what is known of each sample to a quality of its label, and to a decision: pure functions on arrays."""
+"""From what is predicted of each sample to the quality of its label, and to a decision: pure functions on arrays."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit, logit
 
-__all__ = ["Evidence", "is_issue", "label_quality", "suggestions"]
+__all__ = [
+    "Evidence",
+    "quality_by_corruption",
+    "quality_in_training",
+    "suggestions",
+    "threshold_in_training",
+    "without_ties",
+]
 
+SMALLEST = 1e-6
+"""Probabilities below count as this one."""
+WEIGHT_OF_HELD_OUT = 0.5
+"""How much predictions for held-out samples count beside those in training, on the scale of logits."""
+SUREST_OF_HELD_OUT = 0.9
+"""Networks that are trained for a short time are not believed to be surer than that."""
+LOWEST_THRESHOLD, HIGHEST_THRESHOLD = 0.27, 0.95
+"""Between them the estimated number of wrong labels decides. A label below is always an issue, and one above never."""
+LEAST_NOISE = 0.01
+"""The share of labels that is taken for wrong, whatever the class, in new samples."""
+CONSISTENT = 0.75
+"""Of what is predicted beside the given label, the part from which on one class is suggested."""
 ROOM_FOR_TIES = 1e-6
-"""By how much the quality of a label may be moved, so that no two are the same."""
+"""By how much a quality may be moved, so that no two samples have the same."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of each sample; arrays of shape (n_samples,).
+    """What is predicted of each sample; arrays of shape (n_samples,).
 
     Parameters
     ----------
     labels : int64 ndarray
         The given labels as class numbers.
     label_probability : float ndarray
-        The probability of the given label; NaN if nothing is predicted for the sample.
+        The probability of the given label; NaN for samples of which nothing is predicted.
     other : int64 ndarray
-        The most probable class among the others; -1 if nothing is predicted for the sample.
+        The most probable class beside the given one; -1 for samples of which nothing is predicted.
     other_probability : float ndarray
-        The probability of that class; NaN if nothing is predicted for the sample.
-    clean_score : float ndarray
-        The share of filtering epochs in which the sample was selected; NaN where there is none.
-    wrong_probability : float ndarray
-        The probability that the label is wrong, by the estimate of noise; NaN where there is none.
+        Its probability; NaN for samples of which nothing is predicted.
+    other_share : float ndarray
+        Its part of what is predicted beside the given label; NaN for samples of which nothing is predicted.
     """
 
     labels: np.ndarray
     label_probability: np.ndarray
     other: np.ndarray
     other_probability: np.ndarray
-    clean_score: np.ndarray
-    wrong_probability: np.ndarray
+    other_share: np.ndarray
 
     @classmethod
-    def of_predictions(cls, labels: np.ndarray, probabilities: np.ndarray, wrong_probability=None) -> "Evidence":
-        """Return what predictions tell.
+    def of_predictions(cls, labels: np.ndarray, probabilities: np.ndarray) -> "Evidence":
+        """Return what a single prediction for each sample tells.
 
         Parameters
         ----------
         labels : int64 ndarray of shape (n_samples,)
         probabilities : ndarray of shape (n_samples, n_classes)
             NaN for samples without a prediction.
-        wrong_probability : float ndarray of shape (n_samples,) or None, default=None
 
         Examples
         --------
-        >>> evidence = Evidence.of_predictions(np.array([0, 0]), np.array([[0.75, 0.25], [0.25, 0.75]]))
-        >>> evidence.label_probability, evidence.predicted
-        (array([0.75, 0.25]), array([0, 1]))
+        >>> evidence = Evidence.of_predictions(np.array([0, 0]), np.array([[0.75, 0.2, 0.05], [0.25, 0.75, 0.0]]))
+        >>> evidence.label_probability, evidence.other, evidence.other_share
+        (array([0.75, 0.25]), array([1, 1]), array([0.8, 1. ]))
         """
         samples = np.arange(len(labels))
         others = np.array(probabilities, dtype=np.float64)
@@ -60,84 +76,189 @@ class Evidence:
         others[~is_known] = np.nan
         of_label = others[samples, labels]
         others[samples, labels] = -1
-        nothing = np.full(len(labels), np.nan)
+        of_other = np.where(is_known, others.max(axis=1), np.nan)
         return cls(
             labels=labels,
             label_probability=of_label,
-            other=np.where(is_known, np.nan_to_num(others, nan=-1).argmax(axis=1), -1),
-            other_probability=np.where(is_known, others.max(axis=1), np.nan),
-            clean_score=nothing,
-            wrong_probability=nothing if wrong_probability is None else wrong_probability,
+            other=np.where(is_known, others.argmax(axis=1), -1),
+            other_probability=of_other,
+            other_share=of_other / np.maximum(1 - of_label, SMALLEST),
         )
 
+    @classmethod
+    def of_training(cls, seen: dict[str, np.ndarray]) -> "Evidence":
+        """Return what predictions in the epochs of a training tell.
+
+        Parameters
+        ----------
+        seen : dict of ndarrays of shape (n_samples,)
+            As `sklearn_lec._predictions.no_predictions` describes it.
+        """
+        is_known = seen["n_seen"] > 0
+        total = np.maximum(seen["n_seen"] * seen["other_probability"].astype(np.float64), SMALLEST)
+        # A class that is ahead of all others by the whole has all of it, and one that is ahead by nothing a half.
+        share = (1 + np.minimum(seen["other_lead"] / total, 1)) / 2
+        return cls(
+            labels=seen["labels"].astype(np.int64),
+            label_probability=np.where(is_known, seen["label_probability"].astype(np.float64), np.nan),
+            other=np.where(is_known, seen["other"], -1).astype(np.int64),
+            other_probability=np.where(is_known, seen["other_probability"].astype(np.float64), np.nan),
+            other_share=np.where(is_known, share, np.nan),
+        )
+
+    @property
+    def is_known(self) -> np.ndarray:
+        """Whether anything is predicted of the sample."""
+        return self.other >= 0
+
     def completed_by(self, more: "Evidence") -> "Evidence":
-        """Return the same, with the predictions of `more` where there are none."""
-        missing = self.other < 0
-        names = ("label_probability", "other", "other_probability")
-        return replace(self, **{name: np.where(missing, getattr(more, name), getattr(self, name)) for name in names})
+        """Return the same, with what `more` says of samples of which nothing is known."""
+        names = ("label_probability", "other", "other_probability", "other_share")
+        parts = {name: np.where(self.is_known, getattr(self, name), getattr(more, name)) for name in names}
+        return replace(self, **parts)
 
     @property
-    def differs(self) -> np.ndarray:
-        """Whether another class than the given label is predicted; False if nothing is."""
-        return self.other_probability > self.label_probability
-
-    @property
-    def predicted(self) -> np.ndarray:
-        """The predicted class; -1 if nothing is predicted for the sample."""
-        return np.where(self.other < 0, -1, np.where(self.differs, self.other, self.labels))
-
-    @property
-    def predicted_probability(self) -> np.ndarray:
-        """The probability of the predicted class; NaN if nothing is predicted for the sample."""
-        return np.maximum(self.label_probability, self.other_probability)
+    def log_ratio(self) -> np.ndarray:
+        """The logarithm of how much more probable the given label is than the strongest other class."""
+        return np.log(np.maximum(self.label_probability, SMALLEST) / np.maximum(self.other_probability, SMALLEST))
 
 
-def label_quality(evidence: Evidence) -> np.ndarray:
-    """Return how much speaks for each label, from 0 to 1; no two samples have the same.
+def quality_in_training(evidence: Evidence, wrong_probability: np.ndarray | None = None) -> np.ndarray:
+    """Return the quality of labels that the network was trained on, from what it predicted in the epochs.
+
+    A label that is memorized late or not at all has a low mean probability, even if the network ends up agreeing with
+    it. Where there are predictions of networks that have not seen the sample, they have a say.
 
     Parameters
     ----------
     evidence : Evidence
+        Means over the epochs.
+    wrong_probability : ndarray of shape (n_samples,) or None, default=None
+        The probability that each label is wrong by networks that have not seen it; NaN where there is none.
 
     Returns
     -------
-    quality : float ndarray of shape (n_samples,)
-        The probability of the given label. Ties are broken by how probable another class is, then by the share of
-        epochs that selected the sample, and at last by the order of the samples. Samples of which nothing is known are
-        in the middle.
+    quality : ndarray of shape (n_samples,)
+        Between 0 and 1; NaN for samples of which nothing is predicted.
+
+    Examples
+    --------
+    >>> evidence = Evidence.of_predictions(np.array([0, 0]), np.array([[0.8, 0.2], [0.2, 0.8]]))
+    >>> quality_in_training(evidence)
+    array([0.8, 0.2])
+    >>> quality_in_training(evidence, wrong_probability=np.array([0.9, 0.9])).round(2)
+    array([0.57, 0.08])
     """
-    quality = np.nan_to_num(evidence.label_probability, nan=0.5)
-    ties = (np.nan_to_num(evidence.clean_score, nan=1.0), -np.nan_to_num(evidence.other_probability, nan=0.5))
-    order = np.lexsort((*ties, quality))
+    strength = evidence.log_ratio
+    if wrong_probability is not None:
+        right = np.clip(1 - wrong_probability, 1 - SUREST_OF_HELD_OUT, SUREST_OF_HELD_OUT)
+        strength = strength + WEIGHT_OF_HELD_OUT * np.nan_to_num(logit(right), nan=0.0)
+    return expit(strength)
+
+
+def threshold_in_training(quality: np.ndarray, eps: float | None) -> float:
+    """Return the quality below which a label that the network was trained on is an issue.
+
+    As many labels are issues as are estimated to be wrong: those of the lowest quality. How low that is depends on how
+    much the network has memorized. But a label that the predictions contradict clearly is an issue, however many there
+    are, and one that they support clearly is none.
+
+    Parameters
+    ----------
+    quality : ndarray of shape (n_samples,)
+    eps : float or None
+        The share of wrong labels; None if it is not known, in which case predictions have to contradict the label.
+
+    Returns
+    -------
+    threshold : float
+
+    Examples
+    --------
+    >>> threshold_in_training(np.array([0.1, 0.5, 0.7, 0.9]), eps=0.5)
+    0.7
+    >>> threshold_in_training(np.array([0.1, 0.5, 0.7, 0.9]), eps=0.0)
+    0.27
+    """
+    if eps is None:
+        return 0.5
+    known = np.sort(quality[np.isfinite(quality)])
+    n_wrong = round(eps * len(known))
+    at = float(known[n_wrong]) if n_wrong < len(known) else HIGHEST_THRESHOLD
+    return min(max(at, LOWEST_THRESHOLD), HIGHEST_THRESHOLD)
+
+
+def quality_by_corruption(labels: np.ndarray, probabilities: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return the probability that each label of new samples is right, by Bayes' rule.
+
+    The network says how probable each class is, and the corruption matrix which label each class is given.
+
+    Parameters
+    ----------
+    labels : int64 ndarray of shape (n_samples,)
+    probabilities : ndarray of shape (n_samples, n_classes)
+    matrix : ndarray of shape (n_classes, n_classes)
+        The probability of each label (column) given the true class (row).
+
+    Returns
+    -------
+    quality : ndarray of shape (n_samples,)
+        NaN for samples without a prediction.
+
+    Examples
+    --------
+    >>> quality_by_corruption(np.array([1]), np.array([[0.6, 0.4]]), np.array([[0.8, 0.2], [0.2, 0.8]])).round(2)
+    array([0.72])
+    """
+    matrix = (1 - LEAST_NOISE) * matrix + LEAST_NOISE / len(matrix)
+    joint = probabilities.astype(np.float64) * matrix.T[labels]
+    return joint[np.arange(len(labels)), labels] / joint.sum(axis=1)
+
+
+def without_ties(quality: np.ndarray, evidence: Evidence) -> np.ndarray:
+    """Return the same order of samples without ties.
+
+    Parameters
+    ----------
+    quality : ndarray of shape (n_samples,)
+    evidence : Evidence
+        Ties go by how much more probable the label is than another class, and at last by the order of the samples.
+
+    Returns
+    -------
+    quality : ndarray of shape (n_samples,)
+        Moved by less than a millionth; in the middle, at 0.5, for samples of which nothing is known.
+
+    Examples
+    --------
+    >>> evidence = Evidence.of_predictions(np.array([0, 0]), np.array([[0.75, 0.25], [0.25, 0.75]]))
+    >>> without_ties(np.array([1.0, 1.0]), evidence).argsort()
+    array([1, 0])
+    """
+    quality = np.nan_to_num(quality, nan=0.5)
+    order = np.lexsort((np.nan_to_num(evidence.log_ratio), quality))
     rank = np.empty(len(order))
     rank[order] = np.arange(len(order)) / max(len(order), 1)
     return quality * (1 - ROOM_FOR_TIES) + rank * ROOM_FOR_TIES
 
 
-def is_issue(evidence: Evidence) -> np.ndarray:
-    """Return the samples whose labels are probably wrong.
+def suggestions(evidence: Evidence, is_issue: np.ndarray) -> np.ndarray:
+    """Return the class to change each label to: for issues where predictions agree on one.
 
     Parameters
     ----------
     evidence : Evidence
-
-    Returns
-    -------
     is_issue : bool ndarray of shape (n_samples,)
-    """
-    return evidence.differs
-
-
-def suggestions(evidence: Evidence) -> np.ndarray:
-    """Return the class to change the label of each sample to; -1 for no change.
-
-    Parameters
-    ----------
-    evidence : Evidence
 
     Returns
     -------
     suggested : int64 ndarray of shape (n_samples,)
+        Class numbers; -1 for no change.
+
+    Examples
+    --------
+    >>> evidence = Evidence.of_predictions(np.array([0, 0]), np.array([[0.1, 0.9, 0.0], [0.1, 0.5, 0.4]]))
+    >>> suggestions(evidence, np.array([True, True]))
+    array([ 1, -1])
     """
-    is_sure = is_issue(evidence) & (evidence.other_probability > 0.5)
-    return np.where(is_sure, evidence.other, -1)
+    return np.where(is_issue & (evidence.other_share > CONSISTENT), evidence.other, -1)
