@@ -24,7 +24,8 @@ sets.
 
 {goals}
 
-A cell is a data set with a noise, and its figures are means over the seeds.
+A cell is a data set with a noise, and its figures are means over the seeds; those of a data set are means over its
+cells.
 
 ## Ranking: average precision of `label_quality`
 
@@ -117,11 +118,11 @@ def _goals(problems: list[_Problem]):
     for other, needed in ((CLEANLAB, len(data)), (LOGISTIC, len(data) - 1), (LAST_LOSS, len(data))):
         behind = [name for name in data if not _mean_ahead([p for p in problems if p.data == name], other)]
         reached = f"{len(data) - len(behind)} of {len(data)}" + (f" (not {', '.join(behind)})" if behind else "")
-        title = f"data sets with an average precision ahead of {other}, mean over the noises"
+        title = f"average precision ahead of {other}, data sets"
         yield [title, f"{needed} of {len(data)}", reached, _met(len(data) - len(behind) >= needed)]
     for other in (CLEANLAB, LOGISTIC, LAST_LOSS):
         share = np.mean([problem.is_ahead(other, "f1") for problem in problems])
-        yield [f"cells with an F1 ahead of {other}", "≥ 80 %", f"{share:.0%}", _met(share >= 0.8)]
+        yield [f"F1 ahead of {other}, cells", "≥ 80 %", f"{share:.0%}", _met(share >= 0.8)]
     ratios = [problem.time_ratio for problem in problems]
     title = f"time to that of {CLEANLAB}, mean over the cells (largest)"
     yield [title, "≤ 0.33", f"{np.mean(ratios):.2f} ({max(ratios):.2f})", _met(np.mean(ratios) <= 1 / 3)]
