@@ -17,8 +17,8 @@ given labels of which a known share is wrong; nothing else is known. "ours" is `
 `find_label_issues()`. "CleanLearning" is cleanlab's around ordinary training of the same network, and "CleanLearning,
 logistic" its own around a logistic regression; "last loss" is the loss after ordinary training, where labels that
 differ from the prediction are flagged. Networks are trained for 200 epochs (MNIST, 10,000 images: 30, for all alike).
-What the quality of a label is made of, and when it is flagged, was chosen with the seeds 100 to 102 on the same data
-sets.
+What the quality of a label is made of, and when it is flagged, was chosen with the seeds 100 and 101 on the same data
+sets (MNIST: 100).
 
 ## Goals
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
@@ -218,7 +217,7 @@ def _of_new_samples(net, labels: np.ndarray, probabilities: np.ndarray, given: n
     """Return findings in samples that a net was not trained on, from what it predicts for them."""
     evidence = Evidence.of_predictions(labels, probabilities)
     matrix = _corruption_matrix(net)
-    quality = expit(evidence.log_ratio) if matrix is None else quality_by_corruption(labels, probabilities, matrix)
+    quality = evidence.margin if matrix is None else quality_by_corruption(labels, probabilities, matrix)
     return _Findings.below_a_half(evidence, quality, classes=net.classes_, given=given)
 
 

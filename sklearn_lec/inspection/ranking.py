@@ -15,8 +15,8 @@ __all__ = [
 ]
 
 SMALLEST = 1e-6
-"""Probabilities below count as this one."""
-WEIGHT_OF_HELD_OUT = 0.5
+"""Margins and sums of probabilities below count as this one."""
+WEIGHT_OF_HELD_OUT = 0.4
 """How much predictions for held-out samples count beside those in training, on the scale of logits."""
 SUREST_OF_HELD_OUT = 0.9
 """Networks that are trained for a short time are not believed to be surer than that."""
@@ -118,16 +118,16 @@ class Evidence:
         return replace(self, **parts)
 
     @property
-    def log_ratio(self) -> np.ndarray:
-        """The logarithm of how much more probable the given label is than the strongest other class."""
-        return np.log(np.maximum(self.label_probability, SMALLEST) / np.maximum(self.other_probability, SMALLEST))
+    def margin(self) -> np.ndarray:
+        """How much more probable the given label is than the strongest other class, from 0 to 1; 0.5 if equally."""
+        return (1 + self.label_probability - self.other_probability) / 2
 
 
 def quality_in_training(evidence: Evidence, wrong_probability: np.ndarray | None = None) -> np.ndarray:
     """Return the quality of labels that the network was trained on, from what it predicted in the epochs.
 
-    A label that is memorized late or not at all has a low mean probability, even if the network ends up agreeing with
-    it. Where there are predictions of networks that have not seen the sample, they have a say.
+    A label that is memorized late or not at all has a low margin in the mean over the epochs, even if the network ends
+    up agreeing with it. Where there are predictions of networks that have not seen the sample, they have a say.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def quality_in_training(evidence: Evidence, wrong_probability: np.ndarray | None
     >>> quality_in_training(evidence)
     array([0.8, 0.2])
     >>> quality_in_training(evidence, wrong_probability=np.array([0.9, 0.9])).round(2)
-    array([0.57, 0.08])
+    array([0.62, 0.09])
     """
-    strength = evidence.log_ratio
+    strength = logit(np.clip(evidence.margin, SMALLEST, 1 - SMALLEST))
     if wrong_probability is not None:
         right = np.clip(1 - wrong_probability, 1 - SUREST_OF_HELD_OUT, SUREST_OF_HELD_OUT)
         strength = strength + WEIGHT_OF_HELD_OUT * np.nan_to_num(logit(right), nan=0.0)
@@ -236,7 +236,7 @@ def without_ties(quality: np.ndarray, evidence: Evidence) -> np.ndarray:
     array([1, 0])
     """
     quality = np.nan_to_num(quality, nan=0.5)
-    order = np.lexsort((np.nan_to_num(evidence.log_ratio), quality))
+    order = np.lexsort((np.nan_to_num(evidence.margin, nan=0.5), quality))
     rank = np.empty(len(order))
     rank[order] = np.arange(len(order)) / max(len(order), 1)
     return quality * (1 - ROOM_FOR_TIES) + rank * ROOM_FOR_TIES
