@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sklearn_lec._predictions import no_predictions
+
 __all__ = [
     "SampleRecord",
     "array_if_on_host",
@@ -219,6 +221,8 @@ class SampleRecord:
     memory : mapping from str to Tensor, default={}
         What the method remembers of each sample: a name, and the value for one sample to begin with. A scalar takes
         one entry per sample, a vector of K entries K of them.
+    labels : int64 Tensor of shape (n_samples,) or None, default=None
+        The given labels as class numbers; None if they are not known, and predictions not written down.
     device : torch.device or str, default="cpu"
 
     Attributes
@@ -233,6 +237,8 @@ class SampleRecord:
     n_epochs : int
         Epochs after the warm-up so far.
     memory : dict from str to Tensor of shape (n_samples, ...)
+    predictions : dict from str to Tensor of shape (n_samples,)
+        What has been predicted of each sample, as `no_predictions` describes it.
     candidates : bool Tensor of shape (n_samples,) or None
         The samples among which the method selects, if not among all.
     """
@@ -243,6 +249,7 @@ class SampleRecord:
         *,
         training_samples: Tensor | None = None,
         memory: Mapping[str, Tensor] | None = None,
+        labels: Tensor | None = None,
         device="cpu",
     ):
         self.current = torch.zeros(n_samples, dtype=torch.bool, device=device)
@@ -254,6 +261,8 @@ class SampleRecord:
             self.counts.fill_(-1)[training_samples] = 0
         first = {name: torch.as_tensor(value, device=device) for name, value in (memory or {}).items()}
         self.memory = {name: value.expand(n_samples, *value.shape).clone() for name, value in first.items()}
+        unknown = torch.full((n_samples,), -1)
+        self.predictions = no_predictions((unknown if labels is None else labels).to(device))
 
     def add(self, samples: Tensor, selected: Tensor | None) -> None:
         """Note that the epoch under way learned from those of `samples` where `selected` is True; None for all."""

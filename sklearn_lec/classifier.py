@@ -379,3 +379,25 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
             The labels that the columns stand for.
         """
         return out_of_fold_predictions(clone(self), X, y, cv)
+
+    # --- what it has found ----------------------------------------------------------------------------------------
+
+    def find_label_issues(self, X=None, y=None, *, ranked=False):
+        """Return a table of the samples that says which labels are probably wrong, and what they should be.
+
+        Parameters
+        ----------
+        X, y : as for ``fit``, default=None
+            None stands for the samples of ``fit``. Samples that are not those of ``fit`` are judged by what the network
+            predicts for them.
+        ranked : bool, default=False
+            Whether to return only the samples whose label is probably wrong, the worst first.
+
+        Returns
+        -------
+        issues : DataFrame with a line for each sample
+            See `sklearn_lec.inspection.find_label_issues`.
+        """
+        from sklearn_lec.inspection import find_label_issues
+
+        return find_label_issues(self, X, y, ranked=ranked)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import make_classification
+from sklearn.metrics import f1_score
 from sklearn.utils import Bunch
 from skorch import NeuralNetClassifier
 from torchvision.models import ResNet18_Weights, resnet18
@@ -177,7 +179,6 @@ def test_the_tables_on_model_selection_are_those_of_the_records():
 
 
 def test_the_displays_of_the_docs_are_drawn():
-    pytest.importorskip("sklearn_lec.inspection.label_issues")
     plt.switch_backend("Agg")
     blocks = code_blocks((ROOT / "docs" / "displays.md").read_text(encoding="utf-8"))
     names = {}
@@ -186,6 +187,19 @@ def test_the_displays_of_the_docs_are_drawn():
 
     assert len(plt.get_fignums()) == 2 * (len(blocks) - 1)
     plt.close("all")
+
+
+def test_the_page_on_label_issues_finds_what_is_wrong(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (find,) = code_blocks((ROOT / "docs" / "label_issues.md").read_text(encoding="utf-8"))
+    names = {}
+
+    exec(find, names)
+
+    issues, is_wrong = pd.read_csv("issues.csv", index_col=0), names["y_noisy"] != names["y"]
+    assert f1_score(is_wrong, issues["is_label_issue"]) > 0.95
+    is_right = issues["suggested_label"] == names["y"]
+    assert is_right[issues["suggested_label"].notna()].mean() > 0.95
 
 
 def test_the_recipe_for_a_method_works_as_it_stands(tmp_path, monkeypatch):

@@ -333,7 +333,11 @@ class MethodNet(AutoDeviceMixin, NeuralNetClassifier):
         """Run an epoch; the training run knows which batch is under way, whatever overrides the step."""
         if training and self._run is not None:
             iterator, step_fn = self._run.begin_epoch(iterator, step_fn)
+        elif self._run is not None and self._run.log is not None:
+            step_fn = self._run.log.watching(step_fn)  # held-out samples are predicted, too
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        if self._run is not None and self._run.log is not None:
+            self._run.log.write()
         if training and self._run is not None:
             self._run.end_epoch()
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import joblib
-import numpy as np
 import torch
 from skorch import NeuralNetClassifier
 from skorch.dataset import unpack_data
@@ -27,20 +26,18 @@ from sklearn_lec._training.build import data_on_device
 from sklearn_lec._training.context import NetContext
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.labels import LabelCodes
+from sklearn_lec._training.prediction_log import PredictionLog
 from sklearn_lec._training.resume import Checkpoints
+from sklearn_lec._training.separate_vote import decide_on_separate_vote
 from sklearn_lec._training.settle import settle_eps
 from sklearn_lec._training.step import FilteredLoss, Step, per_network
-from sklearn_lec._training.torch_utils import has_convolutions, untracked_batchnorm
+from sklearn_lec._training.torch_utils import untracked_batchnorm
 from sklearn_lec._training.warmup import WarmupWatch, settle_warmup
 from sklearn_lec._training.warn import RunWarnings
 from sklearn_lec._training.whole_set import select_in_whole_set
 from sklearn_lec.methods import Method, Selection
 
 __all__ = ["InterruptedBeforeTraining", "TrainingRun"]
-
-SEPARATE_VOTE_BELOW = 0.5
-"""The share of selected samples below which ``separate_vote="auto"`` gives the vote a pass of its own: with backward
-passes of about twice a forward one that takes 1 + 3 * share instead of 3 passes. See benchmarks/speed."""
 
 
 @dataclass
@@ -100,6 +97,8 @@ class TrainingRun:
         Left out of the training.
     separate_vote : bool
         Whether the votes after the warm-up have a pass of their own.
+    log : PredictionLog or None
+        Takes down what is predicted of each sample, once an epoch has begun.
     watch : WarmupWatch or None
         What is seen of the warm-up, once the training begins.
     batch : _BatchUnderWay or None
@@ -115,6 +114,7 @@ class TrainingRun:
         self.numbers: Tensor | None = None
         self.dataset = net.get_dataset(X, y)
         self.dataset_train: Dataset | None = None
+        self.log: PredictionLog | None = None
         self.last_epoch = 0
         self.separate_vote = False
         self.huge = HugeSamples(self.dataset)
@@ -182,7 +182,7 @@ class TrainingRun:
             raise InterruptedBeforeTraining from interrupt
         if self.checkpoints is not None:
             self.checkpoints.go_on()
-        self.separate_vote = self._decide_on_separate_vote()
+        self.separate_vote = decide_on_separate_vote(self.net)
 
     def _recognize_samples(self) -> None:
         """Let the method go on with its record if these are the samples that it knows, and else begin a new one."""
@@ -193,31 +193,11 @@ class TrainingRun:
                 n_classes=len(self.label_codes.classes),
                 training_samples=self.numbers,
                 identity=identity,
+                labels=self.codes,
                 device=next((p.device for p in self.net.module_.parameters()), self.net.device),
             )
         # A checkpoint without the state of the method still tells how long the network has been trained.
         self.method.epoch = max(self.method.epoch, len(self.net.history))
-
-    def _decide_on_separate_vote(self) -> bool:
-        """Return whether votes have a pass of their own, for the whole run."""
-        net, method = self.net, self.method
-        if not isinstance(net.separate_vote, bool | np.bool_) and net.separate_vote != "auto":
-            raise ValueError(f"separate_vote must be True, False or 'auto', got {net.separate_vote!r}.")
-        if net.separate_vote != "auto":
-            if net.separate_vote and not method.same_samples_for_all:
-                raise ValueError(
-                    f"separate_vote=True runs the selected samples through all networks, but method={net.method!r} "
-                    "selects other samples for each. Use separate_vote='auto' or False."
-                )
-            return bool(net.separate_vote) and method.selects_samples
-        return (
-            method.selects_samples
-            and method.same_samples_for_all
-            and method.largest_share < SEPARATE_VOTE_BELOW
-            and has_convolutions(net.module_)
-            and net.get_params_for("iterator_train").get("collate_fn") is None  # whose batches may not be indexable
-            and not net.compile  # each number of selected samples would be compiled again
-        )
 
     # --- batches --------------------------------------------------------------------------------------------------
 
@@ -264,14 +244,20 @@ class TrainingRun:
             sample_weight=None if self.sample_weight is None else self.sample_weight.to(reference.device),
             warn_of_bad_samples=lambda samples: self._warnings.of_bad_samples(samples, epoch=method.epoch),
         )
+        self.log = PredictionLog(method, self._loss.nonlinearity)
         method.begin_epoch()
         method.before_epoch(NetContext(net, self))
         self._selected_in_epoch = None
-        if method.scope == "epoch" and method.n_passes:
+        has_predicted_all = method.scope == "epoch" and method.n_passes > 0
+        if has_predicted_all:
             iterator = self._over_selected_samples(iterator)
         is_separate = self.separate_vote and method.is_past_warmup and self._loss.votes_in_batches
         train = self._train_with_separate_vote if is_separate else self._train
-        return self.huge.left_out_of(iterator), lambda batch, **fit_params: train(batch, step_fn, fit_params)
+
+        def step(batch, **fit_params):
+            return train(batch, step_fn, fit_params)
+
+        return self.huge.left_out_of(iterator), step if has_predicted_all else self.log.watching(step)
 
     def end_epoch(self) -> None:
         """End an epoch: count what was selected, and warn where that is too little."""
@@ -294,7 +280,7 @@ class TrainingRun:
     def _over_selected_samples(self, iterator):
         """Let the method select among all training samples, and return an iterator over those selected."""
         net = self.net
-        selected = select_in_whole_set(self, self._loss)
+        selected = select_in_whole_set(self, self._loss, self.log)
         if selected is None:
             return iterator
         self._selected_in_epoch = selected

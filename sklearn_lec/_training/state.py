@@ -42,7 +42,9 @@ def restore(net, state: dict, *, n_samples: int) -> list[str]:
     device = next((parameter.device for parameter in net.module_.parameters()), net.device)
     net.method_.load_state_dict(_on(device, decode(state["method"])))
     record = net.method_.record
-    tables = [] if record is None else [record.current, record.last, record.counts, *record.memory.values()]
+    tables = [] if record is None else [record.current, record.last, record.counts]
+    if record is not None:
+        tables += [*record.memory.values(), *record.predictions.values()]
     if record is not None and record.candidates is not None:
         tables.append(record.candidates)
     if {len(table) for table in tables} - {n_samples}:

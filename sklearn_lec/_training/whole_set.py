@@ -8,19 +8,22 @@ from torch import Tensor
 from torch.utils.data import Subset
 
 from sklearn_lec._training.build import batch_size_of
+from sklearn_lec._training.prediction_log import PredictionLog
 from sklearn_lec._training.step import FilteredLoss, per_network
 from sklearn_lec._training.torch_utils import voting_mode
 
 __all__ = ["select_in_whole_set"]
 
 
-def select_in_whole_set(run, loss: FilteredLoss) -> Tensor | None:
+def select_in_whole_set(run, loss: FilteredLoss, log: PredictionLog) -> Tensor | None:
     """Run the network over the training set, and let the method select among all samples.
 
     Parameters
     ----------
     run : TrainingRun
     loss : FilteredLoss
+    log : PredictionLog
+        Takes the outputs.
 
     Returns
     -------
@@ -41,7 +44,9 @@ def select_in_whole_set(run, loss: FilteredLoss) -> Tensor | None:
     with torch.no_grad(), voting_mode(net.module_):
         for batch in run.each_sample_once(shuffled, batch_size=math.ceil(n_samples / n_batches)):
             X, y = unpack_data(batch)
-            of_networks = per_network(net.infer(X, **run.fit_params), method)
+            of_batch = net.infer(X, **run.fit_params)
+            of_networks = per_network(of_batch, method)
+            log.add(batch.samples, of_batch)
             device = of_networks[0].device
             losses.append(loss.sample_losses(of_networks, run.label_codes(y).to(device)))
             samples.append(batch.samples.to(device))

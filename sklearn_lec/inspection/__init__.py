@@ -7,6 +7,8 @@ from sklearn_lec.inspection.displays import (
     SelectionFlowDisplay,
     TrainingCurvesDisplay,
 )
+from sklearn_lec.inspection.label_issues import find_label_issues
+from sklearn_lec.inspection.tables import class_quality_table, corruption_table, overlapping_classes_table
 
 __all__ = [
     "CorruptionMatrixDisplay",
@@ -14,4 +16,8 @@ __all__ = [
     "LabelQualityDisplay",
     "SelectionFlowDisplay",
     "TrainingCurvesDisplay",
+    "class_quality_table",
+    "corruption_table",
+    "find_label_issues",
+    "overlapping_classes_table",
 ]

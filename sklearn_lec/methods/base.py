@@ -249,24 +249,17 @@ class Method(BaseEstimator):
         candidates = self.record.candidates[batch.samples]
         return replace(selection, mask=candidates if mask is None else mask & candidates)
 
-    def reset(
-        self,
-        n_samples: int,
-        *,
-        n_classes: int,
-        training_samples: Tensor | None = None,
-        identity: str = "",
-        device="cpu",
-    ) -> None:
-        """Forget all samples: the training that follows is on `n_samples` samples that have not been seen before."""
+    def reset(self, n_samples: int, *, n_classes: int, identity: str = "", **record) -> None:
+        """Forget all samples: the training that follows is on `n_samples` samples that have not been seen before.
+
+        `record` is what else the constructor of `SampleRecord` is told.
+        """
         self.data_identity = identity
         self.noise_estimate = None
         if self.eps_of_labels is not None:  # with how many labels of each kind there are, the overall share changes
             self._reopen("eps")
             self.eps_of_labels = None
-        self.record = SampleRecord(
-            n_samples, training_samples=training_samples, memory=self.sample_memory(n_classes), device=device
-        )
+        self.record = SampleRecord(n_samples, memory=self.sample_memory(n_classes), **record)
 
     def settle(self, **values: float) -> None:
         """Give parameters that are left to the training the values that were found for them."""

@@ -27,7 +27,6 @@ def test_wrong_labels_are_left_out_for_good_after_the_warmup(capsys, tmp_path):
 
 
 def test_mislabelled_images_are_found(capsys, tmp_path):
-    pytest.importorskip("sklearn_lec.inspection.label_issues")
 
     suspects, _ = run("plot_which_images_are_mislabelled", None)
 
