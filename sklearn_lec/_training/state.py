@@ -43,8 +43,8 @@ def restore(net, state: dict, *, n_samples: int) -> list[str]:
     net.method_.load_state_dict(_on(device, decode(state["method"])))
     record = net.method_.record
     tables = [] if record is None else [record.current, record.last, record.counts, *record.memory.values()]
-    if record is not None and record.candidates is not None:
-        tables.append(record.candidates)
+    if record is not None:
+        tables += [table for table in (record.candidates, record.trusted) if table is not None]
     if {len(table) for table in tables} - {n_samples}:
         raise ValueError(f"the method's memory is not one of {n_samples} samples")
     epochs = decode(state["history"])

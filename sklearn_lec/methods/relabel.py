@@ -91,12 +91,16 @@ class Relabel(Method):
         memory = self.record.memory
         samples = context.samples.to(memory["trust"].device)
         labels = context.labels.to(samples.device)[samples]
-        memory["trust"][samples] = self._trust(_as_probabilities(memory["mean_prediction"][samples]), labels)
+        trusted = self.trusted_among(samples)
+        trust = self._trust(_as_probabilities(memory["mean_prediction"][samples]), labels, trusted)
+        memory["trust"][samples] = trust if trusted is None else trust.masked_fill(trusted, 1.0)
 
-    def _trust(self, probabilities: Tensor, labels: Tensor) -> Tensor:
+    def _trust(self, probabilities: Tensor, labels: Tensor, trusted: Tensor | None) -> Tensor:
         """Return how far labels are trusted: a quota of all, or of each label if the share that is wrong is known."""
         matrix = confusion(probabilities.argmax(dim=1), labels, n_classes=probabilities.shape[1], eps=self.eps)
         evidence = evidence_for_labels(probabilities, labels, matrix)
+        if trusted is not None:  # so that the quota of doubt falls to the others
+            evidence = evidence.masked_fill(trusted, evidence.max())
         if self.eps_of_labels is None:
             return soft_quota(evidence, eps=self.eps, softness=self.softness)
         trust = torch.ones_like(evidence)
