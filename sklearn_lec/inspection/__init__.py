@@ -1,3 +1,5 @@
-"""Find the samples whose labels are probably wrong, and look at them: tables, pictures, a page to correct them on."""
+"""Which labels are wrong: what a trained classifier knows of them, as tables, pictures and a page."""
 
-__all__ = []
+from sklearn_lec.inspection.corrections import Corrections, apply_corrections
+
+__all__ = ["Corrections", "apply_corrections"]
