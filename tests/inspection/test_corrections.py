@@ -1,4 +1,4 @@
-"""apply_corrections: the file of a person's decisions becomes labels and masks, whatever a spreadsheet has made of it."""
+"""apply_corrections: a file of decisions becomes labels and masks, whatever a spreadsheet has made of it."""
 
 import csv
 
