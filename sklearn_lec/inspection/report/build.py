@@ -51,6 +51,7 @@ def page_data(clf, X, *, y, issues, display, image_shape, max_samples: int) -> d
         - content: what is shown of each sample
         - digest: tells these data from others
         - n_samples: how many samples there are in all
+        - brief: the most important figures, in words
         - summary, settings: names and values
         - curves: names and lines, as of the history
         - class_table, pair_table, matrix: header and lines
@@ -79,6 +80,7 @@ def page_data(clf, X, *, y, issues, display, image_shape, max_samples: int) -> d
         "content": content,
         "digest": _digest(issues, labels, inputs, content),
         "n_samples": len(issues),
+        "brief": _brief(clf, issues),
         "summary": _summary(clf, issues, n_shown=len(shown)),
         "settings": _settings(clf),
         "curves": _curves(clf),
@@ -129,7 +131,8 @@ def _codes(column: pd.Series, labels: list) -> np.ndarray:
     """Return the position of each label in `labels`; -1 for a missing one."""
     positions = {to_cell(label): code for code, label in enumerate(labels)}
     known = {label: positions[to_cell(label)] for label in column.dropna().unique()}
-    return np.array([known.get(label, -1) if label == label else -1 for label in column.astype(object)], dtype=np.int64)
+    pairs = zip(column.astype(object), column.isna(), strict=True)
+    return np.array([-1 if is_missing else known[label] for label, is_missing in pairs], dtype=np.int64)
 
 
 def _names(index: pd.Index, shown: np.ndarray) -> list[str] | None:
@@ -173,6 +176,13 @@ def _attribute(clf, name: str, default=None):
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def _brief(clf, issues: pd.DataFrame) -> list[str]:
+    """Return what stands below the title."""
+    brief = [f"{len(issues):,} samples", f"{issues['is_label_issue'].sum():,} suspect labels"]
+    estimate = _attribute(clf, "noise_estimate_")
+    return brief if estimate is None else [*brief, f"about {_percent(estimate.eps)} of all labels are wrong"]
 
 
 def _summary(clf, issues: pd.DataFrame, *, n_shown: int) -> list[tuple[str, str]]:

@@ -91,7 +91,7 @@ def _axis(low: float, high: float) -> tuple[float, float, float]:
     (0.0, 2.5, 0.5)
     """
     low = min(low, 0.0)
-    raw = (high - low) / 4 or 1.0
+    raw = (high - low) / 5 or 1.0
     size = 10 ** math.floor(math.log10(raw))
     step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= raw * 0.999)
     return math.floor(low / step) * step, math.ceil(high / step - 1e-9) * step or step, step

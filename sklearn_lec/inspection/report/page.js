@@ -57,7 +57,7 @@
     const scale = side / Math.max(content.width, content.height);
     const [row, column] = [Math.floor((k % content.across ** 2) / content.across), k % content.across];
     const [width, height] = [content.cell_width * scale, content.cell_height * scale];
-    made.classList.toggle("pixels", scale > 1.5);
+    made.classList.toggle("pixels", content.width <= 16); // larger ones are easier to recognize if they are smooth
     made.style.width = content.width * scale + "px";
     made.style.height = content.height * scale + "px";
     made.style.backgroundImage = `url(${sheet(Math.floor(k / content.across ** 2))})`;
@@ -91,8 +91,9 @@
     const who = element("span", "who");
     if (content.kind === "image") who.append(thumbnail(k, 48));
     const words = element("span");
-    words.append(element("span", "number", "#" + samples.number[k]));
-    if (samples.name) words.append(snippet(samples.name[k]));
+    const number = element("span", "number", "#" + samples.number[k]);
+    if (samples.name) number.append(" ", Object.assign(element("bdi", "", samples.name[k]), { dir: "auto" }));
+    words.append(number);
     if (content.kind === "text") words.append(snippet(content.texts[k]));
     if (content.kind === "table" && content.values[k].length) {
       const first = content.values[k][0];
@@ -113,8 +114,13 @@
     return made;
   }
 
+  function quality(k) {
+    const value = samples.quality[k];
+    return value === null ? "" : value < 0.001 ? "< 0.001" : value.toFixed(3);
+  }
+
   function meter(k) {
-    const made = element("span", "meter", (samples.quality[k] ?? 0).toFixed(3));
+    const made = element("span", "meter", quality(k));
     const bar = element("i");
     const full = element("b", samples.issue[k] ? "bad" : "");
     full.style.width = 100 * (samples.quality[k] ?? 0) + "%";
@@ -125,7 +131,7 @@
 
   function badge(k) {
     const decision = decisionOf(k);
-    if (!decision) return element("span", "badge soft", samples.issue[k] ? "probably wrong" : "");
+    if (!decision) return element("span", "badge soft", samples.issue[k] ? "suspect" : "");
     const made = element("span", "badge " + decision[0], decision[0] === "change" ? "→ " : WORDS[decision[0]]);
     if (decision[0] === "change") made.append(element("bdi", "", classes[decision[1]].text));
     return made;
@@ -170,7 +176,7 @@
     if (samples.name) $("name").append(" · ", Object.assign(element("bdi", "", samples.name[k]), { dir: "auto" }));
     $("labels").append("labelled ", label(samples.given[k]));
     if (other[k] >= 0) $("labels").append(samples.suggested[k] >= 0 ? ", suggested: " : ", predicted: ", label(other[k]));
-    const figures = [`quality ${(samples.quality[k] ?? 0).toPrecision(3)}`];
+    const figures = [`quality ${quality(k)}`];
     if (samples.probability[k] !== null && samples.predicted[k] >= 0) {
       figures.push(`predicted with ${(100 * samples.probability[k]).toFixed(1)} %`);
     }
@@ -185,13 +191,14 @@
     $("accept").disabled = other[k] < 0;
     $("accept-text").replaceChildren("Change");
     if (other[k] >= 0) $("accept-text").append(" to ", element("bdi", "", classes[other[k]].text));
+    $("accept").title = $("accept-text").textContent;
     $("target").value = decision && decision[0] === "change" ? decision[1] : Math.max(0, other[k]);
   }
 
   function features(k) {
     const table = element("table", "features");
     const head = table.createTHead().insertRow();
-    for (const title of ["value", "of this sample", "usual for this label"]) {
+    for (const title of ["feature", "value", "usual for this label"]) {
       head.append(Object.assign(element("th", "", title), { scope: "col" }));
     }
     const body = table.createTBody();

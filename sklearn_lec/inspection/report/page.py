@@ -34,6 +34,7 @@ def page_html(data: dict, *, title: str) -> str:
         "policy": "default-src 'none'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
         f"style-src '{_hash(style)}'; script-src '{_hash(script)}'",
         "title": escape(title),
+        "brief": escape(" · ".join(data["brief"])),
         "style": style,
         "summary": _summary(data["summary"]),
         "curves": _curves(data["curves"]),
