@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from sklearn_lec._validation import did_you_mean
-from sklearn_lec.inspection.cells import to_cell
+from sklearn_lec.inspection.cells import label_of_cell, to_cell
 from sklearn_lec.inspection.report.content import content_of
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def page_data(clf, X, *, y, issues, display, image_shape, max_samples: int) -> d
         - class_table, pair_table, matrix: header and lines
     """
     issues = _checked_issues(clf, X, y, issues)
-    labels = _labels_of(issues)
-    codes = {name: _codes(issues[f"{name}_label"], labels) for name in ("given", "predicted", "suggested")}
+    labels, codes = _labels_and_codes(issues)
     quality = issues["label_quality"].to_numpy(dtype=np.float64)
     flagged = issues["is_label_issue"].to_numpy(dtype=bool)
     shown = np.lexsort((quality, ~flagged))[:max_samples]
@@ -117,22 +116,33 @@ def _checked_issues(clf, X, y, issues) -> pd.DataFrame:
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-def _labels_of(issues: pd.DataFrame) -> list:
-    """Return all labels that occur in the table, ascending if they have an order."""
-    columns = [issues[f"{name}_label"] for name in ("given", "predicted", "suggested")]
-    found = {to_cell(label): label for column in columns for label in column.dropna().unique()}
+def _labels_and_codes(issues: pd.DataFrame) -> tuple[list, dict[str, np.ndarray]]:
+    """Return all labels that occur in the table, and the positions of those of each sample; -1 for a missing one.
+
+    Numbers with a missing one among them may have become floats: they are the labels that were given all the same.
+    """
+    columns = {name: issues[f"{name}_label"] for name in ("given", "predicted", "suggested")}
+    known, cell_of = {}, {}
+    for column in columns.values():
+        for label in column.dropna().unique():
+            cell = to_cell(label)
+            try:
+                cell_of[label] = to_cell(label_of_cell(cell, known))
+            except KeyError:
+                known[cell], cell_of[label] = label, cell
     try:
-        return sorted(found.values())
+        labels = sorted(known.values())
     except TypeError:
-        return list(found.values())
-
-
-def _codes(column: pd.Series, labels: list) -> np.ndarray:
-    """Return the position of each label in `labels`; -1 for a missing one."""
+        labels = list(known.values())
     positions = {to_cell(label): code for code, label in enumerate(labels)}
-    known = {label: positions[to_cell(label)] for label in column.dropna().unique()}
-    pairs = zip(column.astype(object), column.isna(), strict=True)
-    return np.array([-1 if is_missing else known[label] for label, is_missing in pairs], dtype=np.int64)
+
+    def codes(column) -> np.ndarray:
+        pairs = zip(column.astype(object), column.isna(), strict=True)
+        return np.array(
+            [-1 if is_missing else positions[cell_of[label]] for label, is_missing in pairs], dtype=np.int64
+        )
+
+    return labels, {name: codes(column) for name, column in columns.items()}
 
 
 def _names(index: pd.Index, shown: np.ndarray) -> list[str] | None:

@@ -63,7 +63,7 @@ def array_images(images: np.ndarray) -> Callable[[Sequence[int]], np.ndarray]:
         Bytes, or numbers of any range: floats between 0 and 1 count as such, others are stretched from the smallest
         to the largest.
     """
-    if images.ndim == 4 and images.shape[-1] in (1, 3, 4) and images.shape[1] not in (1, 3, 4):
+    if images.ndim == 4 and _has_channels_last(images.shape):
         images = np.moveaxis(images, -1, 1)
     if images.ndim == 3:
         images = images[:, None]
@@ -88,6 +88,12 @@ def array_images(images: np.ndarray) -> Callable[[Sequence[int]], np.ndarray]:
         return np.moveaxis(part, 1, -1)
 
     return pixels
+
+
+def _has_channels_last(shape: tuple[int, ...]) -> bool:
+    """Return whether the channels of images are behind their width; in front, where both could be."""
+    first, last = shape[1], shape[-1]
+    return last in (1, 3, 4) and first not in (1, 3) and not (first == last == 4)
 
 
 def pixels_of(image) -> np.ndarray:
