@@ -297,7 +297,8 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         trusted : bool array-like of shape (n_samples,), default=None
             Samples whose labels are known to be right, because a person has looked at them: they are learned from in
             every epoch, on their label. `eps` stays the share of wrong labels among all samples of this `y`, but those
-            that are left out are chosen among the others. See `sklearn_lec.inspection.apply_corrections`.
+            that are left out are chosen among the others. After the most suspect labels have been corrected, "auto"
+            estimates it too low: give `eps` as `sklearn_lec.inspection.apply_corrections` shows.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 

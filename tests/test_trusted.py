@@ -171,12 +171,18 @@ def settled_eps(*, trusted, wrong_probability):
     return method.eps
 
 
+@pytest.mark.filterwarnings("ignore:eps='auto' is estimated too low")
 def test_an_estimate_counts_no_label_as_wrong_that_is_trusted():
     wrong_probability = [0.9, 0.8, 0.1, 0.1, 0.1]
 
     assert settled_eps(trusted=[False] * 5, wrong_probability=wrong_probability) == pytest.approx(0.4)
     assert settled_eps(trusted=[True] + [False] * 4, wrong_probability=wrong_probability) == pytest.approx(0.22)
     assert settled_eps(trusted=[True] * 5, wrong_probability=wrong_probability) == 0
+
+
+def test_an_estimate_from_labels_that_were_corrected_is_warned_of():
+    with pytest.warns(UserWarning, match=r"estimated too low .* eps=corrections\.eps_left\(clf\.noise_estimate_\)"):
+        settled_eps(trusted=[True, False], wrong_probability=[0.1, 0.1])
 
 
 def test_more_wrong_labels_than_samples_that_are_not_trusted_are_warned_of(table, quick):

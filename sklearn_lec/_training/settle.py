@@ -30,6 +30,7 @@ def settle_eps(method: Method, context: MethodContext, classes: np.ndarray) -> N
         _warn_of_too_many_trusted(method, eps)
         return
     if isinstance(eps, str):
+        _warn_of_corrected_labels(method)
         try:
             estimate = context.noise_estimate()
         except NoEstimateError as reason:
@@ -56,6 +57,17 @@ def _share_known_better(method: Method, wrong_probability: np.ndarray) -> float:
         return 0.0
     known = np.isfinite(wrong_probability)
     return float(wrong_probability[known & trusted.cpu().numpy()].sum() / known.sum())
+
+
+def _warn_of_corrected_labels(method: Method) -> None:
+    """Warn of an estimate from labels of which the most suspect ones may have been corrected."""
+    trusted = None if method.record is None else method.record.trusted
+    if method.noise_estimate is None and trusted is not None and trusted.any():
+        warn_caller(
+            f"eps={AUTO!r} is estimated too low if the most suspect labels have been corrected: those that are left "
+            "are taken for errors of the network. Give what is left of an estimate made before, as "
+            "eps=corrections.eps_left(clf.noise_estimate_) of sklearn_lec.inspection.apply_corrections."
+        )
 
 
 def _warn_of_too_many_trusted(method: Method, eps: float | None) -> None:

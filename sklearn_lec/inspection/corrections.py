@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_lec._validation import did_you_mean
+from sklearn_lec.estimation import NoiseEstimate
 from sklearn_lec.inspection.cells import label_of_cell, to_cell
 
 __all__ = ["COLUMNS", "DECISIONS", "Corrections", "apply_corrections"]
@@ -35,6 +36,31 @@ class Corrections(NamedTuple):
     labels: object
     dropped: np.ndarray
     trusted: np.ndarray
+
+    def eps_left(self, estimate: NoiseEstimate) -> float:
+        """Return the share of wrong labels to expect among the samples that stay: the `eps` to fit with again.
+
+        Do not estimate it anew. Where the most suspect labels have been corrected, those that are left are among hard
+        samples, and an estimate takes them for errors of the network.
+
+        Parameters
+        ----------
+        estimate : NoiseEstimate
+            ``noise_estimate_`` of the classifier that found the suspect labels, or of `estimate_noise`.
+
+        Returns
+        -------
+        eps : float
+        """
+        probability = np.asarray(estimate.wrong_probability)
+        if len(probability) != len(self.dropped):
+            raise ValueError(
+                f"the estimate is about {len(probability)} samples, but the decisions are about {len(self.dropped)}. "
+                "Pass noise_estimate_ of the classifier that was fitted on the labels before they were corrected."
+            )
+        unseen = np.isfinite(probability) & ~self.dropped & ~self.trusted
+        n_others, n_staying = (~self.dropped & ~self.trusted).sum(), (~self.dropped).sum()
+        return float(probability[unseen].mean() * n_others / n_staying) if unseen.any() else 0.0
 
 
 def apply_corrections(y, path, *, classes=None) -> Corrections:
@@ -70,7 +96,12 @@ def apply_corrections(y, path, *, classes=None) -> Corrections:
     >>> labels, dropped, trusted
     (['cat', 'dog', 'cat', 'cat'], array([False, False, False,  True]), array([ True, False,  True, False]))
 
-    The loop is closed with ``clf.fit(X[~dropped], labels[~dropped], trusted=trusted[~dropped])``.
+    With what a classifier has estimated before, the loop is closed with::
+
+        corrections = apply_corrections(y, "decisions.csv")
+        labels, dropped, trusted = corrections
+        clf.set_params(eps=corrections.eps_left(clf.noise_estimate_))
+        clf.fit(X[~dropped], labels[~dropped], trusted=trusted[~dropped])
     """
     name = "the DataFrame" if hasattr(path, "columns") else str(path)
     values = _values(y)

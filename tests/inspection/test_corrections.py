@@ -1,6 +1,7 @@
 """apply_corrections: a file of decisions becomes labels and masks, whatever a spreadsheet has made of it."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,25 @@ def test_a_file_without_decisions_changes_nothing(tmp_path):
     assert labels == Y
     assert not dropped.any()
     assert not trusted.any()
+
+
+@pytest.mark.parametrize(
+    ("probability", "expected"),
+    [
+        ([0.1, 0.9, 0.9, 0.3, 0.9], (0.1 + 0.3) / 4),
+        ([np.nan, 0.9, 0.9, 0.3, 0.9], 2 * 0.3 / 4),
+        ([np.nan] * 5, 0.0),
+    ],
+)
+def test_what_is_left_of_an_estimate_counts_only_samples_that_nobody_looked_at(file, probability, expected):
+    estimate = SimpleNamespace(wrong_probability=np.array(probability))
+
+    assert apply_corrections(Y, file).eps_left(estimate) == pytest.approx(expected)
+
+
+def test_an_estimate_of_other_samples_is_refused(file):
+    with pytest.raises(ValueError, match="is about 4 samples, but the decisions are about 5"):
+        apply_corrections(Y, file).eps_left(SimpleNamespace(wrong_probability=np.zeros(4)))
 
 
 # --- labels of any kind -----------------------------------------------------------------------------------------------

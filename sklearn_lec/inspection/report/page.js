@@ -46,7 +46,9 @@
 
   function sheet(number) {
     if (!sheets.has(number)) {
-      const bytes = Uint8Array.from(atob($("sheet-" + number).textContent), (c) => c.charCodeAt(0));
+      const characters = atob($("sheet-" + number).textContent);
+      const bytes = new Uint8Array(characters.length);
+      for (let k = 0; k < bytes.length; k++) bytes[k] = characters.charCodeAt(k);
       sheets.set(number, URL.createObjectURL(new Blob([bytes], { type: content.mime })));
     }
     return sheets.get(number);
@@ -268,7 +270,7 @@
     const test = isShown();
     const found = [];
     for (let k = 0; k < n; k++) if (test(k)) found.push(k);
-    const values = Array.from({ length: n });
+    const values = new Float64Array(n);
     for (const k of found) values[k] = keys[sort.key](k);
     const sign = sort.down ? -1 : 1;
     found.sort((a, b) => sign * (values[a] - values[b]) || a - b);
