@@ -3,9 +3,9 @@ What does it gain to correct the most suspect labels?
 =====================================================
 
 Here 20 % of the labels of scikit-learn's digits are wrong. A person who looks at the 10 % that `find_label_issues`
-finds most suspect corrects 135 labels: all of these are wrong. Trained again, `LECClassifier` goes from 96.9 % to 97.8 %
-accuracy, and to 98.0 % if the person looks at 20 %. Ordinary training stays at 92.7 % until nearly all labels are
-right.
+finds most suspect corrects 135 labels: all of these are wrong. Trained again, `LECClassifier` goes from 96.9 % to
+97.8 % accuracy, and to 98.0 % if the person looks at 20 %. Ordinary training stays at 92.7 % until nearly all labels
+are right.
 
 The loop takes three steps. `report` writes a page on which people look at suspect labels and download their decisions;
 `apply_corrections` applies them; and ``fit(..., trusted=...)`` learns from every label that a person has looked at. The
