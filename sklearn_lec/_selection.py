@@ -65,13 +65,15 @@ def small_loss_count(n_samples: int, *, eps: float) -> int:
     return math.floor((1 - decimal_fraction(eps)) * n_samples)
 
 
-def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
+def small_loss_mask(losses: Tensor, *, eps: float, trusted: Tensor | None = None) -> Tensor:
     """Mark the samples with the smallest losses, all but a share `eps` of them.
 
     Parameters
     ----------
     losses : Tensor of shape (..., n_samples)
     eps : float in [0, 1)
+    trusted : bool Tensor of shape (n_samples,) or None, default=None
+        Samples that are marked first, however large their loss is.
 
     Returns
     -------
@@ -91,6 +93,8 @@ def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
     count = small_loss_count(losses.shape[-1], eps=eps)
     if count == 0:
         return torch.zeros_like(losses, dtype=torch.bool)
+    if trusted is not None:
+        losses = losses.masked_fill(trusted & losses.isfinite(), torch.finfo(losses.dtype).min)
     array = array_if_on_host(losses)
     if isinstance(array, np.ndarray) and np.isfinite(array).all():
         mask = array <= np.partition(array, count - 1)[..., count - 1 : count]
@@ -99,7 +103,9 @@ def small_loss_mask(losses: Tensor, *, eps: float) -> Tensor:
     return _smallest(losses, count)
 
 
-def small_loss_mask_of_labels(losses: Tensor, labels: Tensor, *, shares: Tensor) -> Tensor:
+def small_loss_mask_of_labels(
+    losses: Tensor, labels: Tensor, *, shares: Tensor, trusted: Tensor | None = None
+) -> Tensor:
     """Mark the samples with the smallest losses among those given the same label.
 
     Parameters
@@ -109,6 +115,8 @@ def small_loss_mask_of_labels(losses: Tensor, labels: Tensor, *, shares: Tensor)
         The given labels as class numbers.
     shares : Tensor of shape (n_classes,)
         The share of the samples given each label that is left out, each in [0, 1).
+    trusted : bool Tensor of shape (n_samples,) or None, default=None
+        Samples that are marked first, however large their loss is.
 
     Returns
     -------
@@ -124,7 +132,8 @@ def small_loss_mask_of_labels(losses: Tensor, labels: Tensor, *, shares: Tensor)
     mask = torch.zeros_like(losses, dtype=torch.bool)
     for label, share in enumerate(shares.tolist()):
         samples = (labels == label).nonzero().flatten()
-        mask[..., samples] = small_loss_mask(losses[..., samples], eps=share)
+        first = None if trusted is None else trusted[samples]
+        mask[..., samples] = small_loss_mask(losses[..., samples], eps=share, trusted=first)
     return mask
 
 
@@ -241,6 +250,8 @@ class SampleRecord:
         What has been predicted of each sample, as `no_predictions` describes it.
     candidates : bool Tensor of shape (n_samples,) or None
         The samples among which the method selects, if not among all.
+    trusted : bool Tensor of shape (n_samples,) or None
+        The samples whose labels are known to be right, so that they are never left out.
     """
 
     def __init__(
@@ -257,12 +268,20 @@ class SampleRecord:
         self.counts = torch.zeros(n_samples, dtype=torch.int16, device=device)
         self.n_epochs = 0
         self.candidates: Tensor | None = None
+        self.trusted: Tensor | None = None
         if training_samples is not None:
             self.counts.fill_(-1)[training_samples] = 0
         first = {name: torch.as_tensor(value, device=device) for name, value in (memory or {}).items()}
         self.memory = {name: value.expand(n_samples, *value.shape).clone() for name, value in first.items()}
         unknown = torch.full((n_samples,), -1)
         self.predictions = no_predictions((unknown if labels is None else labels).to(device))
+
+    def admitted(self, mask: Tensor | None, samples: Tensor, *, is_past_warmup: bool) -> Tensor | None:
+        """Return a selection among `samples` without those that are no candidates, and with those that are trusted."""
+        if self.candidates is not None and is_past_warmup:
+            candidates = self.candidates[samples]
+            mask = candidates.unsqueeze(dim=0) if mask is None else mask & candidates
+        return mask if mask is None or self.trusted is None else mask | self.trusted[samples]
 
     def add(self, samples: Tensor, selected: Tensor | None) -> None:
         """Note that the epoch under way learned from those of `samples` where `selected` is True; None for all."""

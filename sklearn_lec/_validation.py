@@ -23,6 +23,7 @@ __all__ = [
     "check_labels",
     "check_outputs",
     "check_sample_weight",
+    "check_trusted",
     "did_you_mean",
     "is_number",
     "unknown_label_error",
@@ -170,6 +171,24 @@ def check_sample_weight(sample_weight, *, n_samples: int) -> torch.Tensor:
     if (weights < 0).any() or not weights.any():
         raise ValueError("sample_weight must not be negative, and some weight must be greater than zero.")
     return torch.from_numpy(weights / weights.max())  # only their ratios count, and these fit any precision
+
+
+def check_trusted(trusted, *, n_samples: int) -> torch.Tensor:
+    """Return the mask of trusted samples as a tensor, or raise an error that says what is wrong with it."""
+    mask = trusted.detach().cpu().numpy() if isinstance(trusted, torch.Tensor) else np.asarray(trusted)
+    if mask.dtype == object and all(isinstance(value, bool | np.bool_) for value in mask.flat):  # pandas' boolean
+        mask = mask.astype(bool)
+    if mask.dtype != bool:
+        raise TypeError(
+            f"trusted must hold a boolean for each sample, got dtype {mask.dtype}. For sample numbers write "
+            "mask = np.zeros(len(y), dtype=bool); mask[numbers] = True, and pass trusted=mask."
+        )
+    if mask.shape != (n_samples,):
+        raise ValueError(
+            f"trusted must have shape ({n_samples},), one boolean per sample of X, got shape {mask.shape}. If samples "
+            "were dropped from X, drop them from trusted, too: trusted[~dropped]."
+        )
+    return torch.from_numpy(mask.copy())
 
 
 def check_classes(y: np.ndarray, *, known: np.ndarray | None) -> np.ndarray:

@@ -11,7 +11,7 @@ from sklearn_lec._training.net import MethodNet
 from sklearn_lec._training.predicting import Predictions
 from sklearn_lec._training.settle import check_shares
 from sklearn_lec._training.shown import visual_block, with_settings
-from sklearn_lec._validation import check_sample_weight
+from sklearn_lec._validation import check_sample_weight, check_trusted
 from sklearn_lec.callbacks import EpochTable, LinearDecay, TrainingProgress
 from sklearn_lec.methods.parameters import warn_of_short_calls
 from sklearn_lec.modules import MLP
@@ -295,7 +295,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
 
     # --- fitting --------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, *, sample_weight=None, **fit_params):
+    def fit(self, X, y=None, *, sample_weight=None, trusted=None, **fit_params):
         """Train from scratch, or go on if `warm_start` is True.
 
         Parameters
@@ -309,6 +309,11 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         sample_weight : array-like of shape (n_samples,), default=None
             How much each sample counts in the update, relative to the others in its batch; which samples are selected
             does not depend on it.
+        trusted : bool array-like of shape (n_samples,), default=None
+            Samples whose labels are known to be right, because a person has looked at them: they are learned from in
+            every epoch, on their label. `eps` stays the share of wrong labels among all samples of this `y`, but those
+            that are left out are chosen among the others. After the most suspect labels have been corrected, "auto"
+            estimates it too low: give `eps` as `sklearn_lec.inspection.apply_corrections` shows.
         **fit_params : dict
             Passed to the module's ``forward`` and to `train_split`.
 
@@ -316,14 +321,16 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
         -------
         self : LECClassifier
         """
+        if trusted is not None:  # a partial_fit of the user's own need not know it
+            fit_params["trusted"] = trusted
         return self.partial_fit(X, y, sample_weight=sample_weight, _routing_method="fit", **fit_params)
 
-    def partial_fit(self, X, y=None, classes=None, *, sample_weight=None, **fit_params):
+    def partial_fit(self, X, y=None, classes=None, *, sample_weight=None, trusted=None, **fit_params):
         """Go on training for `max_epochs` epochs.
 
         Parameters
         ----------
-        X, y, sample_weight, **fit_params : as for ``fit``
+        X, y, sample_weight, trusted, **fit_params : as for ``fit``
         classes : array-like of shape (n_classes,), default=None
             All labels that will ever occur, in any order, if this `y` does not hold them all.
 
@@ -347,6 +354,7 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
             per_sample = method.selects_samples or sample_weight is not None
             self._check_criterion(len(classes), per_sample=per_sample, is_built=False)
             weights = None if sample_weight is None else check_sample_weight(sample_weight, n_samples=len(y))
+            trusted = None if trusted is None else check_trusted(trusted, n_samples=len(y))
             self._note_classes(X, classes)
             if from_scratch:
                 self.initialize()
@@ -354,7 +362,8 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
                 self.method_ = updated_method(self)
             self._check_module()
             self._check_criterion(len(classes), per_sample=per_sample, is_built=True)
-            with self._training_run(X, y, sample_weight=weights, is_resumable=from_scratch and is_fit):
+            of_samples = {"sample_weight": weights, "trusted": trusted}
+            with self._training_run(X, y, **of_samples, is_resumable=from_scratch and is_fit):
                 return super().partial_fit(X, y, _routing_method=called, **fit_params)
 
     def out_of_fold_predictions(self, X, y=None, *, cv=None):

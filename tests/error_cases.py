@@ -225,7 +225,7 @@ CASES = {
              "a non-skorch dataset that returns 3 values"),
         Case("IterableDataset as X", fit(X=Endless(), y=None), "TypeError", "pass a map-style Dataset"),
     ],
-    "y and sample_weight": [
+    "y, sample_weight and trusted": [
         Case("y=None", fit(y=None), "ValueError", "the target y is None"),
         Case("one class only", fit(y=np.zeros(30)), "ValueError", "y holds one class only"),
         Case("numbers as y", fit(y=np.linspace(0, 1, 30)), "ValueError", "Unknown label type"),
@@ -251,6 +251,10 @@ CASES = {
              "some weight must be greater than zero"),
         Case("NaN in sample_weight", fit(sample_weight=with_value(np.nan)[:, 2]), "ValueError",
              "sample_weight contains NaN"),
+        Case("sample numbers as trusted", fit(trusted=np.arange(5)), "TypeError",
+             "trusted must hold a boolean for each sample, got dtype int64. For sample numbers write"),
+        Case("trusted of another length", fit(trusted=np.ones(5, dtype=bool)), "ValueError",
+             "trusted must have shape (30,), one boolean per sample of X, got shape (5,)"),
     ],
     "checkpoint_dir and saved parameters": [
         Case("another parameter than the run in the folder", resume(eps=0.3), "ValueError",

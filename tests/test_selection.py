@@ -179,3 +179,25 @@ def test_losses_are_compared_among_the_samples_given_the_same_label(samples):
     for label, share in enumerate(shares.tolist()):
         expected = small_loss_mask(losses[:, labels == label], eps=share)
         assert mask[:, labels == label].tolist() == expected.tolist()
+
+
+def test_trusted_samples_have_the_first_places_among_the_small_losses():
+    losses, trusted = torch.tensor([[9.0, 0.1, 0.2, 0.3], [0.4, 9.0, 8.0, 7.0]]), torch.tensor([True] + [False] * 3)
+
+    mask = small_loss_mask(losses, eps=0.5, trusted=trusted)
+
+    assert mask.tolist() == [[True, True, False, False], [True, False, False, True]]
+
+
+def test_a_trusted_sample_whose_loss_is_not_a_number_is_not_marked():
+    losses = torch.tensor([math.nan, 0.1, 0.2, 0.3])
+
+    assert small_loss_mask(losses, eps=0.25, trusted=losses.isnan()).tolist() == [False, True, True, True]
+
+
+def test_trusted_samples_have_the_first_places_among_those_with_their_label():
+    losses, labels = torch.tensor([9.0, 0.1, 0.2, 0.3]), torch.tensor([0, 0, 1, 1])
+
+    mask = small_loss_mask_of_labels(losses, labels, shares=torch.tensor([0.5, 0.5]), trusted=losses > 1)
+
+    assert mask.tolist() == [True, False, True, False]

@@ -28,6 +28,7 @@ __all__ = [
     "module_arguments",
     "new_method",
     "new_module",
+    "refuse_several_processes",
     "sample_shape",
     "updated_method",
     "warn_of_unused_parameters",
@@ -120,6 +121,16 @@ def warn_of_unused_parameters(net) -> None:
                 f"{', '.join(taken) or 'no parameter from the estimator'}.",
                 stacklevel=4,
             )
+
+
+def refuse_several_processes(net) -> None:
+    """Raise an error if the net is trained by several processes, which would each train on all samples."""
+    n_processes = getattr(getattr(net, "accelerator", None), "num_processes", 1)
+    if n_processes > 1:
+        raise RuntimeError(
+            f"{type(net).__name__} was started with {n_processes} processes, but the samples are not divided among "
+            "them: each would train on all of them. Start it with one process."
+        )
 
 
 def check_forward(module, X) -> None:

@@ -97,6 +97,7 @@ class NetContext:
             method=method,
             classes=self.net.classes_inferred_,
             sample_weight=run.sample_weight,
+            trusted=run.trusted,
             fit_params=run.fit_params,
             checkpoint_dir=self._folder_of_first_training(),
         )

@@ -98,7 +98,7 @@ def plan_folds(
     return FoldPlan(n_folds, n_epochs, min(max(fitting, SMALLEST_BATCH), batch_size))
 
 
-def trained_copy(net, X, y, *, phase=None, callbacks=(), sample_weight=None, fit_params=None, **changes):
+def trained_copy(net, X, y, *, phase=None, callbacks=(), sample_weight=None, trusted=None, fit_params=None, **changes):
     """Return a copy of a net that has been trained, with some parameters changed.
 
     Its random numbers go on with those of the net. Of the user's callbacks only those run that change the updates: a
@@ -113,6 +113,7 @@ def trained_copy(net, X, y, *, phase=None, callbacks=(), sample_weight=None, fit
     callbacks : sequence of (name, Callback), default=()
         More of them.
     sample_weight : array-like of shape (n_samples,) or None, default=None
+    trusted : array-like of bool, of shape (n_samples,), or None, default=None
     fit_params : dict or None, default=None
     **changes : parameters of the copy
 
@@ -142,11 +143,12 @@ def trained_copy(net, X, y, *, phase=None, callbacks=(), sample_weight=None, fit
         ) from error
     if "_metadata_request" in vars(net):
         other._metadata_request = copy.deepcopy(net._metadata_request)
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    of_samples = {"sample_weight": sample_weight, "trusted": trusted}
+    of_samples = {name: values for name, values in of_samples.items() if values is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there is to warn of will be said in the training under way
         # A fit of the user's own has been called already: what it does to X must not be done twice.
-        package.fit(other, X, y, **weights, **(fit_params or {}))
+        package.fit(other, X, y, **of_samples, **(fit_params or {}))
     n_epochs = dict(other.callbacks_)["finished_epochs"].n_epochs_ if has_callbacks else len(other.history)
     if n_epochs < other.max_epochs:
         raise KeyboardInterrupt  # skorch takes it for the end of that training, but the user meant this one

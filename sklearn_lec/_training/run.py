@@ -22,7 +22,7 @@ from sklearn_lec._training.batches import (
     sample_numbers_of,
     take,
 )
-from sklearn_lec._training.build import data_on_device
+from sklearn_lec._training.build import data_on_device, refuse_several_processes
 from sklearn_lec._training.context import NetContext
 from sklearn_lec._training.criterion import criterion_of
 from sklearn_lec._training.labels import LabelCodes
@@ -71,6 +71,8 @@ class TrainingRun:
         Initialized.
     X, y : the data, checked
     sample_weight : Tensor of shape (n_samples,) or None, default=None
+    trusted : bool Tensor of shape (n_samples,) or None, default=None
+        The samples whose labels are known to be right.
     is_resumable : bool, default=False
         Whether to write checkpoints into the net's ``checkpoint_dir``, if it has one.
 
@@ -104,10 +106,11 @@ class TrainingRun:
     batch : _BatchUnderWay or None
     """
 
-    def __init__(self, net, X, y, *, sample_weight=None, is_resumable=False):
+    def __init__(self, net, X, y, *, sample_weight=None, trusted=None, is_resumable=False):
         self.net = net
         self.X, self.y = X, y
         self.sample_weight = sample_weight
+        self.trusted = trusted
         self.fit_params = {}
         self.label_codes = LabelCodes(net.classes_inferred_)
         self.codes = self.label_codes(y)
@@ -122,7 +125,8 @@ class TrainingRun:
         self.reference: Tensor | None = None
         self.checkpoints = None
         if is_resumable and net.checkpoint_dir is not None:
-            self.checkpoints = Checkpoints(net, {"X": X, "y": y, "sample_weight": sample_weight}, self.huge)
+            data = {"X": X, "y": y, "sample_weight": sample_weight}
+            self.checkpoints = Checkpoints(net, data if trusted is None else data | {"trusted": trusted}, self.huge)
         self.watch: WarmupWatch | None = None
         self._arrays = data_on_device(net, self.dataset)
         self._loss: FilteredLoss | None = None
@@ -159,7 +163,7 @@ class TrainingRun:
         """Get ready for the first epoch: recognize the samples, and let the method prepare itself."""
         if self.dataset_train is not None:
             return
-        _refuse_several_processes(self.net)
+        refuse_several_processes(self.net)
         numbers = None if dataset_train is None else sample_numbers(dataset_train, self.dataset)
         if numbers is None:
             raise TypeError(
@@ -196,6 +200,8 @@ class TrainingRun:
                 labels=self.codes,
                 device=next((p.device for p in self.net.module_.parameters()), self.net.device),
             )
+        device = self.method.record.current.device
+        self.method.record.trusted = None if self.trusted is None else self.trusted.to(device)
         # A checkpoint without the state of the method still tells how long the network has been trained.
         self.method.epoch = max(self.method.epoch, len(self.net.history))
 
@@ -373,13 +379,3 @@ class TrainingRun:
             )
         self.method.record.add(samples.to(self.method.record.current.device), None)
         return Step(loss)
-
-
-def _refuse_several_processes(net) -> None:
-    """Raise an error if the net is trained by several processes, which would each train on all samples."""
-    n_processes = getattr(getattr(net, "accelerator", None), "num_processes", 1)
-    if n_processes > 1:
-        raise RuntimeError(
-            f"{type(net).__name__} was started with {n_processes} processes, but the samples are not divided among "
-            "them: each would train on all of them. Start it with one process."
-        )

@@ -45,8 +45,7 @@ def restore(net, state: dict, *, n_samples: int) -> list[str]:
     tables = [] if record is None else [record.current, record.last, record.counts]
     if record is not None:
         tables += [*record.memory.values(), *record.predictions.values()]
-    if record is not None and record.candidates is not None:
-        tables.append(record.candidates)
+        tables += [table for table in (record.candidates, record.trusted) if table is not None]
     if {len(table) for table in tables} - {n_samples}:
         raise ValueError(f"the method's memory is not one of {n_samples} samples")
     epochs = decode(state["history"])

@@ -98,7 +98,9 @@ def _probably_right(method: Method, codes: Tensor) -> Tensor | None:
     wrong_probability = method.noise_estimate["wrong_probability"].cpu()
     known = ~wrong_probability.isnan()
     mask = torch.zeros_like(known)
-    mask[known] = small_loss_mask(wrong_probability[known].unsqueeze(0), eps=method.eps)[0]
+    trusted = method.record.trusted
+    trusted = None if trusted is None else trusted.cpu()[known]
+    mask[known] = small_loss_mask(wrong_probability[known].unsqueeze(0), eps=method.eps, trusted=trusted)[0]
     # Of a class with few samples the estimate knows too little to rule it out.
     mask |= ~torch.isin(codes, codes[mask])
     return mask.to(method.record.counts.device)

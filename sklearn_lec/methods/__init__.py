@@ -3,8 +3,9 @@
 from sklearn.base import clone
 
 from sklearn_lec._validation import did_you_mean
-from sklearn_lec.methods.base import ConsensusMethod, Method
+from sklearn_lec.methods.base import Method
 from sklearn_lec.methods.co_teaching import CoTeaching
+from sklearn_lec.methods.consensus import ConsensusMethod
 from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
 from sklearn_lec.methods.d2l import D2L
 from sklearn_lec.methods.elr import ELR

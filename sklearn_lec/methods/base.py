@@ -1,7 +1,6 @@
-"""What all training methods share: defaults for every question, state, and the consensus of Algorithm 1."""
+"""What all training methods share: defaults for every question, and state."""
 
 import copy
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,11 +10,11 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from sklearn_lec._selection import SampleRecord, small_loss_mask, small_loss_mask_of_labels, unanimous
+from sklearn_lec._selection import SampleRecord
 from sklearn_lec.methods.contract import Batch, Criterion, MethodContext, Selected, Selection
 from sklearn_lec.methods.parameters import check_parameters, warn_of_too_few_epochs
 
-__all__ = ["ConsensusMethod", "Method"]
+__all__ = ["Method"]
 
 
 class Method(BaseEstimator):
@@ -192,6 +191,21 @@ class Method(BaseEstimator):
         """
         return None
 
+    def trusted_among(self, samples: Tensor) -> Tensor | None:
+        """Return which of some samples the user has marked as `trusted`, with a label to be taken as it is.
+
+        Parameters
+        ----------
+        samples : int64 Tensor of shape (n_samples,)
+
+        Returns
+        -------
+        trusted : bool Tensor of shape (n_samples,) or None
+            None if the user has marked none. They are selected whatever `select` says; a `loss` that doubts labels
+            should not doubt theirs.
+        """
+        return None if self.record is None or self.record.trusted is None else self.record.trusted[samples]
+
     # --- hooks ----------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
@@ -219,7 +233,7 @@ class Method(BaseEstimator):
     def decide(self, batch: Batch) -> Selection:
         """Return what `select` says of a batch, or raise an error that says what is wrong with it.
 
-        Samples that are no candidates in the record are left out.
+        Samples that are no candidates in the record are left out, and trusted ones never are.
         """
         selection, n_samples = self.select(batch), len(batch)
         if not isinstance(selection, Selection):
@@ -244,10 +258,10 @@ class Method(BaseEstimator):
                     f"{tuple(values.shape)}, but sample_memory declares {table.dtype}, of shape "
                     f"{(n_samples, *table.shape[1:])} for {n_samples} samples."
                 )
-        if self.record is None or self.record.candidates is None or not self.is_past_warmup:
+        if self.record is None:
             return selection
-        candidates = self.record.candidates[batch.samples]
-        return replace(selection, mask=candidates if mask is None else mask & candidates)
+        admitted = self.record.admitted(mask, batch.samples, is_past_warmup=self.is_past_warmup)
+        return selection if admitted is mask else replace(selection, mask=admitted)
 
     def reset(self, n_samples: int, *, n_classes: int, identity: str = "", **record) -> None:
         """Forget all samples: the training that follows is on `n_samples` samples that have not been seen before.
@@ -321,76 +335,3 @@ class Method(BaseEstimator):
                 self.eps_of_labels = self.noise_estimate = None
             if self.record is not None:
                 self.record.candidates = None
-
-
-class ConsensusMethod(Method):
-    """Learn from the samples that every voter finds among its small losses: Algorithm 1 of the paper.
-
-    Parameters
-    ----------
-    eps : "auto", float in [0, 1), dict, array-like or None, default=None
-    M : int, inf or None, default=None
-    T_w : "auto", int or None, default=None
-        All as for `LECClassifier`, from which None takes the value.
-    """
-
-    same_samples_for_all = True
-    needs_finite_M = False
-    """Whether `M` networks or passes are run, so that an infinite `M` makes no sense."""
-
-    def __init__(self, *, eps=None, M=None, T_w=None):
-        self.eps = eps
-        self.M = M
-        self.T_w = T_w
-
-    def check(self) -> None:
-        """Raise an error if a parameter is out of bounds."""
-        super().check()
-        if self.needs_finite_M and self.M == math.inf:
-            name = self.title or type(self).__name__
-            raise ValueError(f"M=inf does not fit {name}, which runs M networks or passes. Use M=5, or method='ltec'.")
-
-    @property
-    def is_past_warmup(self) -> bool:
-        """Whether the warm-up is over."""
-        return self.epoch > self.T_w
-
-    @property
-    def n_passes(self) -> int:
-        """One pass per network, once the warm-up is over."""
-        return int(self.is_past_warmup)
-
-    @property
-    def largest_share(self) -> float:
-        """All but a share of `eps`."""
-        return 1 - self.eps
-
-    def select(self, batch: Batch) -> Selection:
-        """Select for every network the samples on which the voters agree."""
-        return Selection(self.consensus(self.small_losses(batch)))
-
-    def small_losses(self, batch: Batch) -> Tensor:
-        """Return which losses are small, shape (n_voters, n_samples); label by label over the whole training set.
-
-        A batch has too few samples of a rare class for a share of them: there all labels are compared.
-        """
-        losses = batch.losses
-        if self.averages_networks and self.n_networks > 1:
-            losses = losses.unflatten(0, (-1, self.n_networks)).mean(dim=1)
-        if self.scope == "epoch" and self.eps_of_labels is not None:
-            return small_loss_mask_of_labels(losses, batch.labels, shares=self.eps_of_labels)
-        return small_loss_mask(losses, eps=self.eps)
-
-    def consensus(self, votes: Tensor) -> Tensor:
-        """Return the samples on which the voters agree.
-
-        Parameters
-        ----------
-        votes : bool Tensor of shape (n_voters, n_samples)
-            Which losses each voter finds small.
-
-        Returns
-        -------
-        agreed : bool Tensor of shape (n_samples,)
-        """
-        return unanimous(votes)

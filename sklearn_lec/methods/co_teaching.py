@@ -40,4 +40,5 @@ class CoTeaching(Method):
 
     def select(self, batch: Batch) -> Selection:
         """Select for each network what the other one finds among its small losses."""
-        return Selection(small_loss_mask(batch.losses, eps=self.share_left_out).flip(0))
+        trusted = self.trusted_among(batch.samples)
+        return Selection(small_loss_mask(batch.losses, eps=self.share_left_out, trusted=trusted).flip(0))

@@ -60,7 +60,9 @@ class D2L(Method):
         outputs = batch.outputs
         loss = criterion(outputs, batch.labels)
         if self.label_weight < 1:
-            loss = self.label_weight * loss + (1 - self.label_weight) * criterion(outputs, outputs.argmax(dim=-1))
+            predicted, trusted = outputs.argmax(dim=-1), self.trusted_among(batch.samples)
+            others = predicted if trusted is None else torch.where(trusted, batch.labels, predicted)
+            loss = self.label_weight * loss + (1 - self.label_weight) * criterion(outputs, others)
         return loss
 
     def after_epoch(self, context: MethodContext) -> None:

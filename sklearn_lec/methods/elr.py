@@ -58,7 +58,10 @@ class ELR(Method):
     def loss(self, criterion: Criterion, batch: Selected) -> Tensor:
         """Return the loss with the term of agreement."""
         agreement = (batch.memory["mean_prediction"] * _bounded(batch.probabilities)).sum(dim=-1)
-        return criterion(batch.outputs, batch.labels) + self.reg_lambda * criterion.mean((1 - agreement).log())
+        term, trusted = (1 - agreement).log(), self.trusted_among(batch.samples)
+        if trusted is not None:  # what was predicted before must not hold on against a label that is right
+            term = term.masked_fill(trusted, 0.0)
+        return criterion(batch.outputs, batch.labels) + self.reg_lambda * criterion.mean(term)
 
 
 def _bounded(probabilities: Tensor) -> Tensor:

@@ -102,7 +102,11 @@ class Forward(Method):
         # The given label is what is learned from: its sum is taken among logarithms, where a network that is very sure
         # of itself still has a gradient. Those of the matrix are finite, for a label that no class ever gets.
         of_label = (log_p + matrix.T[batch.labels].log().clamp(min=-1e4)).logsumexp(dim=-1, keepdim=True)
-        return criterion(noisy.scatter(1, batch.labels.unsqueeze(dim=1), of_label), batch.labels)
+        corrected = noisy.scatter(1, batch.labels.unsqueeze(dim=1), of_label)
+        trusted = self.trusted_among(batch.samples)
+        if trusted is not None:  # their labels are the true classes, which nothing has corrupted
+            corrected = torch.where(trusted.unsqueeze(dim=1), log_p, corrected)
+        return criterion(corrected, batch.labels)
 
     def reset(self, n_samples: int, **record) -> None:
         """Forget all samples, and the matrix that was estimated from the predictions for them."""

@@ -1,6 +1,6 @@
 """LNEC: M networks agree on the samples that all of them learn from."""
 
-from sklearn_lec.methods.base import ConsensusMethod
+from sklearn_lec.methods.consensus import ConsensusMethod
 
 __all__ = ["LNEC"]
 

@@ -1,6 +1,6 @@
 """LSEC: M stochastic passes of one network agree on the samples it learns from."""
 
-from sklearn_lec.methods.base import ConsensusMethod
+from sklearn_lec.methods.consensus import ConsensusMethod
 
 __all__ = ["LSEC"]
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from sklearn_lec._selection import temporal_consensus, unanimous
-from sklearn_lec.methods.base import ConsensusMethod
+from sklearn_lec.methods.consensus import ConsensusMethod
 from sklearn_lec.methods.contract import Batch, Selection
 
 __all__ = ["LTEC"]

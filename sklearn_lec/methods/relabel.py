@@ -120,22 +120,31 @@ class Relabel(Method):
         samples = context.samples.to(memory["trust"].device)
         samples = samples[memory["mean_prediction"][samples].any(dim=1)]  # others have not been predicted yet
         labels = context.labels.to(samples.device)[samples]
-        memory["trust"][samples] = self._trust(memory["mean_prediction"], samples, labels)
+        if not len(samples):
+            return
+        evidence = self._evidence(memory["mean_prediction"], samples, labels)
+        trusted = self.trusted_among(samples)
+        if trusted is not None:  # so that the quota of doubt falls to the others
+            evidence = evidence.masked_fill(trusted, evidence.max())
+        trust = self._trust(evidence, labels)
+        memory["trust"][samples] = trust if trusted is None else trust.masked_fill(trusted, 1.0)
 
-    def _trust(self, mean_prediction: Tensor, samples: Tensor, labels: Tensor) -> Tensor:
-        """Return how far labels are trusted: a quota of all, or of each label if the share that is wrong is known."""
+    def _evidence(self, mean_prediction: Tensor, samples: Tensor, labels: Tensor) -> Tensor:
+        """Return the evidence for the labels of some samples, of which there is one at least."""
         n_classes = mean_prediction.shape[1]
         # In blocks, because what is computed on the way takes several times the memory of the predictions.
-        blocks = [block for block in torch.arange(len(samples)).split(max(1, BLOCK // n_classes)) if len(block)]
-        predicted = [mean_prediction[samples[block]].argmax(dim=1) for block in blocks]
-        matrix = confusion(torch.cat([labels[:0], *predicted]), labels, n_classes=n_classes, eps=self.eps)
-        evidence = torch.cat(
-            [mean_prediction.new_empty(0)]
-            + [
+        blocks = torch.arange(len(samples)).split(max(1, BLOCK // n_classes))
+        predicted = torch.cat([mean_prediction[samples[block]].argmax(dim=1) for block in blocks])
+        matrix = confusion(predicted, labels, n_classes=n_classes, eps=self.eps)
+        return torch.cat(
+            [
                 evidence_for_labels(_as_probabilities(mean_prediction[samples[block]]), labels[block], matrix)
                 for block in blocks
             ]
         )
+
+    def _trust(self, evidence: Tensor, labels: Tensor) -> Tensor:
+        """Return how far labels are trusted: a quota of all, or of each label if the share that is wrong is known."""
         if self.eps_of_labels is None:
             return trust_in_labels(evidence, eps=self.eps, softness=self.softness)
         trust = torch.ones_like(evidence)

@@ -1,6 +1,6 @@
 """Self-training: a network learns from its own small-loss samples."""
 
-from sklearn_lec.methods.base import ConsensusMethod
+from sklearn_lec.methods.consensus import ConsensusMethod
 
 __all__ = ["SelfTraining"]
 
