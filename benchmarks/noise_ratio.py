@@ -24,7 +24,7 @@ from benchmarks.noise_page import page_of
 from benchmarks.noise_problems import MLP, PROBLEMS, Problem, load
 from benchmarks.noise_records import BEGINNING, OURS, check_record, key_of
 from sklearn_lec import LECClassifier
-from sklearn_lec._training.copies import FoldPlan, plan_folds
+from sklearn_lec._training.folds import FoldPlan, plan_folds
 from sklearn_lec.estimation import NoiseEstimate
 
 OUT = Path("benchmarks/results/noise_ratio.jsonl")

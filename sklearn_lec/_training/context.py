@@ -10,8 +10,9 @@ from torch.utils.data import Subset
 
 from sklearn_lec._training.batches import reference_parameter, to_like
 from sklearn_lec._training.build import batch_size_of
-from sklearn_lec._training.copies import held_out_probabilities, plan_folds, stratified_folds, trained_copy
+from sklearn_lec._training.copies import trained_copy
 from sklearn_lec._training.criterion import criterion_of
+from sklearn_lec._training.folds import held_out_probabilities, plan_folds, stratified_folds
 from sklearn_lec._training.rng import random_numbers_put_back
 from sklearn_lec._training.warn import warn_caller
 from sklearn_lec.estimation.noise_estimate import NoEstimateError, NoiseEstimate

@@ -56,6 +56,26 @@ class FittedAttributes:
             )
         return NoiseEstimate.from_state(self.method_.noise_estimate, classes=self.classes_)
 
+    def find_label_issues(self, X=None, y=None, *, ranked=False):
+        """Return a table of the samples that says which labels are probably wrong, and what they should be.
+
+        Parameters
+        ----------
+        X, y : as for ``fit``, default=None
+            None stands for the samples of ``fit``. Samples that are not those of ``fit`` are judged by what the network
+            predicts for them.
+        ranked : bool, default=False
+            Whether to return only the samples whose label is probably wrong, the worst first.
+
+        Returns
+        -------
+        issues : DataFrame with a line for each sample
+            See `sklearn_lec.inspection.find_label_issues`.
+        """
+        from sklearn_lec.inspection import find_label_issues
+
+        return find_label_issues(self, X, y, ranked=ranked)
+
     def _in_use(self, name):
         """Return a parameter as the method uses it: as it was set, or what was found for it."""
         method = vars(self).get("method_")

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
-from sklearn_lec._training.copies import checked_folds, planned_folds
+from sklearn_lec._training.folds import checked_folds, planned_folds
 from sklearn_lec._training.labels import LabelCodes
 from sklearn_lec._validation import check_classes, check_labels
 

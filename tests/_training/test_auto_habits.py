@@ -12,7 +12,7 @@ from skorch.dataset import ValidSplit
 from torch import nn
 
 from sklearn_lec import LECClassifier
-from sklearn_lec._training.copies import HeldOutMean
+from sklearn_lec._training.folds import HeldOutMean
 from sklearn_lec.estimation import estimate_noise
 from sklearn_lec.methods import Method, Selection
 from tests.helpers import TinyNet, weights, without

@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from skorch.callbacks import EarlyStopping
 
 from sklearn_lec import LECClassifier
-from sklearn_lec._training.copies import HeldOutMean, plan_folds
+from sklearn_lec._training.folds import HeldOutMean, plan_folds
 from tests.helpers import TinyNet
 
 
