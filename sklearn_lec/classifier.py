@@ -184,9 +184,8 @@ class LECClassifier(FittedAttributes, Predictions, MethodNet):
     forward and n backward passes, "lsec" takes M * n and n, "lnec" M * n and M * n, "co-teaching" 2 * n and 2 * n,
     "ltec-full" n passes to select and then one forward and backward pass per selected sample; "forward" trains twice.
     With separate votes the selected samples go forward once more, and they alone go backward. "lsec" needs a network
-    with dropout or noise. With `n_networks` every figure is multiplied by it. The record takes 8 bytes per sample,
-    whatever `M`;
-    ``eps="auto"`` takes 8 more, and "elr" and "relabel" 4 more for each class.
+    with dropout or noise. With `n_networks` every figure is multiplied by it. The record takes 32 bytes per sample,
+    whatever `M`; ``eps="auto"`` takes 8 more, and "elr" and "relabel" 4 more for each class.
 
     A sample with a value more than ten million times as large as those of all other samples would ruin what is learned
     from them, in batch norm above all. It is not learned from, `clean_mask_` is False for it, and a warning names it.
