@@ -240,6 +240,20 @@ def test_each_hostile_label_comes_back_as_a_new_label(page):
     assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
 
 
+def test_decisions_from_another_tab_arrive_without_moving_the_list(page):
+    page.press("k")
+    page.driver.find_elements("css selector", ".row")[4].click()
+    before = page.selected()
+
+    page.run(
+        "const [key] = Object.keys(localStorage); localStorage[key] = JSON.stringify({2: ['drop', -1, 0]});"
+        "dispatchEvent(new StorageEvent('storage', {key}))"
+    )
+
+    assert page.texts(".row .badge")[:3] == ["suspect", "", "dropped"]
+    assert page.selected() == before
+
+
 def test_decisions_on_other_data_are_kept_apart(browser, page, tmp_path):
     page.press("kk")
     other = report(None, np.zeros((60, 2)), tmp_path / "other.html", issues=ISSUES)
