@@ -280,7 +280,7 @@ class TrainingRun:
             self._warnings.of_equal_passes(method)
         self.watch.end_epoch(net.history.record, partial(self._warnings.of_memorized, method))
         method.after_epoch(NetContext(net, self))
-        if n_selected == 0:
+        if n_selected == 0 and method.trusted() is None:
             self._warnings.of_nothing_selected(epoch=method.epoch)
 
     def _over_selected_samples(self, iterator):
