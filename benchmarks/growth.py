@@ -15,7 +15,7 @@ from torch import nn
 from benchmarks.contenders import Work, lec
 from sklearn_lec._selection import SampleRecord
 from sklearn_lec._training import step
-from sklearn_lec.methods import base, ltec
+from sklearn_lec.methods import consensus, ltec
 
 __all__ = ["bookkeeping_shares", "memory_by_agreement", "seconds_by_rows", "tiny_work"]
 
@@ -101,7 +101,7 @@ def clocked_bookkeeping():
     """Measure, in seconds by name, how long the functions take through which votes become masks and are kept."""
     places = [
         (ltec.LTEC, "select"),
-        (base, "small_loss_mask"),
+        (consensus, "small_loss_mask"),
         (ltec, "temporal_consensus"),
         (SampleRecord, "add"),
         (SampleRecord, "remember"),

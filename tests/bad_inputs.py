@@ -88,8 +88,8 @@ def in_inference_mode():
         fit()()
 
 
-def fit(X=X, y=Y, *, sample_weight=None, **parameters):
-    return lambda: LECClassifier(**QUICK | parameters).fit(X, y, sample_weight=sample_weight)
+def fit(X=X, y=Y, *, sample_weight=None, trusted=None, **parameters):
+    return lambda: LECClassifier(**QUICK | parameters).fit(X, y, sample_weight=sample_weight, trusted=trusted)
 
 
 def fitted():

@@ -78,9 +78,9 @@ def one_loss_per_sample(criterion: nn.Module, *, weigh_classes: bool = False):
         yield
 
 
-def class_weights(criterion: nn.Module) -> Tensor | None:
-    """Return the class weights of a criterion, if it has any."""
-    return dict(criterion.named_buffers()).get("weight")
+def class_weights(criterion) -> Tensor | None:
+    """Return the class weights of a criterion, if it has any; a plain function or None has not."""
+    return dict(criterion.named_buffers()).get("weight") if isinstance(criterion, nn.Module) else None
 
 
 def label_to_ignore(criterion: nn.Module) -> int | None:

@@ -85,7 +85,7 @@ def test_a_new_method_is_in_the_complexity_table_of_a_run(smoke_run, toy, tmp_pa
     page = write_report(out).read_text(encoding="utf-8")
 
     head, _, parameters, *_ = page.split("## Table A3")[1].split("\n\n")[2].splitlines()
-    assert head.endswith("| D2L | Forward | ELR | Toy method |")
+    assert head.endswith("| D2L | Forward | ELR | Relabel | Toy method |")
     assert parameters.endswith("| 1.00 m | 1.00 m | 1.00 m | 1.00 m |")
     assert "missing" not in page
 

@@ -17,7 +17,7 @@ from benchmarks.timing import alternate, ratio, shown
 from benchmarks.variants import VmapNetworkEnsemble, ensemble_by_vmap
 from sklearn_lec._selection import SampleRecord
 from sklearn_lec._training import step
-from sklearn_lec.methods import base, ltec
+from sklearn_lec.methods import consensus, ltec
 from sklearn_lec.modules import MLP, NetworkEnsemble
 
 WORK = tiny_work(256, batch_size=64)
@@ -85,7 +85,7 @@ def test_a_fifth_of_the_labels_is_wrong():
 
 
 def test_the_clock_counts_and_leaves_no_trace():
-    before = [ltec.LTEC.select, SampleRecord.add, step.to_host, base.small_loss_mask]
+    before = [ltec.LTEC.select, SampleRecord.add, step.to_host, consensus.small_loss_mask]
     epoch = lec(WORK, "ltec", eps=0.2)
     shares = bookkeeping_shares(epoch)
 
@@ -93,7 +93,7 @@ def test_the_clock_counts_and_leaves_no_trace():
         raise RuntimeError("stop")
 
     assert 0 < shares["selection"] < shares["all"] < 1
-    assert [ltec.LTEC.select, SampleRecord.add, step.to_host, base.small_loss_mask] == before
+    assert [ltec.LTEC.select, SampleRecord.add, step.to_host, consensus.small_loss_mask] == before
 
 
 def test_growth_has_a_line_for_each_size():

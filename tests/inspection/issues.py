@@ -30,11 +30,10 @@ def made_up_issues(labels, *, n_samples=60, index=None, seed=0):
         {
             "is_label_issue": suspect,
             "label_quality": (np.arange(n_samples) + 0.5) / n_samples,
-            "given_label": labels[given],
-            "predicted_label": predicted,
+            "given_label": pd.Series(labels[given], dtype=object),  # pyarrow takes no text that is not valid
+            "predicted_label": pd.Series(predicted, dtype=object),
             "predicted_probability": rng.uniform(0.5, 1, size=n_samples),
             "clean_score": np.where(suspect, 0.0, 1.0),
-            "suggested_label": np.where(suspect, predicted, None),
-        },
-        index=index,
-    )
+            "suggested_label": pd.Series(np.where(suspect, predicted, None), dtype=object),
+        }
+    ).set_axis(pd.RangeIndex(n_samples) if index is None else index)
