@@ -153,7 +153,9 @@ def _seeming_by_given(issues: pd.DataFrame) -> tuple[pd.Index, np.ndarray]:
 
     given = issues["given_label"].astype(object)
     seeming = given.mask(issues["is_label_issue"].astype(bool), issues["predicted_label"].astype(object))
-    labels = pd.Index(pd.concat([given, seeming]).unique(), name="label").infer_objects().sort_values()
+    labels = pd.Index(pd.concat([given, seeming]).unique(), name="label", dtype=object).sort_values()
+    if not any(isinstance(label, str) for label in labels):  # pandas' own type of text takes no text that is not valid
+        labels = labels.infer_objects()
     counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
     np.add.at(counts, (labels.get_indexer(seeming), labels.get_indexer(given)), 1)
     return labels, counts
