@@ -23,10 +23,13 @@ class Page:
 
     def __init__(self, driver, downloads, path):
         self.driver, self.downloads, self.url = driver, downloads, path.as_uri()
-        driver.get(self.url)
-        driver.execute_script("localStorage.clear()")
         set_screen(driver, width=1280, height=800)
         driver.get(self.url)
+        # A page that is opened at once may still find what has just been cleared: processes of the browser tell each
+        # other later.
+        while driver.execute_script("return localStorage.length"):
+            driver.execute_script("localStorage.clear()")
+            driver.get(self.url)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
