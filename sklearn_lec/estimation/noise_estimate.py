@@ -127,6 +127,7 @@ class NoiseEstimate:
                 skill=_skill(given, plateau.predicted),
                 half=half,
                 n_samples=len(given),
+                n_without=len(labels) - len(given),
             ),
         )
 
@@ -229,18 +230,23 @@ def _skill(labels: np.ndarray, predicted: np.ndarray) -> float:
     return float(beyond_chance / max(1 - by_chance, 1e-9))
 
 
-def _doubts(*, share_sure: float, skill: float, half: float, n_samples: int) -> tuple[str, ...]:
+def _doubts(*, share_sure: float, skill: float, half: float, n_samples: int, n_without: int) -> tuple[str, ...]:
     """Return why an estimate cannot be trusted."""
     doubts = []
+    if n_without > n_samples:
+        doubts.append(
+            f"{n_without} of {n_samples + n_without} samples have no finite prediction, and nothing is known of them. "
+            "Use folds that hold out each sample once."
+        )
     if skill < LEAST_SKILL:
         doubts.append(
             "the predictions agree with the labels hardly more often than by chance: the labels may be wrong, or the "
-            "model may not have learned anything. Use a stronger model, or more epochs."
+            "model may not have learned anything. Scale the columns of X, or use a stronger model or more epochs."
         )
     if share_sure < FEWEST_SURE:
         doubts.append(
             f"only {share_sure:.0%} of the predictions are sure to be right, so that errors of the model cannot be "
-            "told from wrong labels. Use a stronger model, more epochs or more samples."
+            "told from wrong labels. Scale the columns of X, or use a stronger model, more epochs or more samples."
         )
     if half > WIDEST:
         doubts.append(f"{n_samples} samples leave it open by ±{half:.2f}. Use more samples, or give eps.")

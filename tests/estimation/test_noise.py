@@ -278,3 +278,14 @@ def test_errors_say_what_to_do(arguments, error, message):
 
     with pytest.raises(error, match=message):
         estimate_noise(**arguments)
+
+
+def test_an_estimate_from_few_of_the_samples_is_not_trusted():
+    rng = np.random.RandomState(0)
+    labels = rng.randint(3, size=600)
+    pred_probs = 0.94 * np.eye(3)[labels] + 0.02
+    pred_probs[100:] = np.nan
+
+    estimate = estimate_noise(y=labels, pred_probs=pred_probs)
+
+    assert any("500 of 600 samples have no finite prediction" in doubt for doubt in estimate.doubts)
