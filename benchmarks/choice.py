@@ -19,9 +19,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from benchmarks.choice_page import CONTENDERS, OF_CONV9, Contender, page_of
 from benchmarks.choice_problems import AUTO, CONV9, MLP, PROBLEMS, Problem, load
-from benchmarks.files import write_whole
-from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.methods import parameters_of
+from benchmarks.pages import completed_page
 from sklearn_lec import LECClassifier
 from sklearn_lec.metrics import label_precision_score, label_recall_score
 from sklearn_lec.modules import Conv9
@@ -105,13 +104,13 @@ def cell_of(record: dict) -> Cell:
 
 def run(out: Path, cells: Sequence[Cell], *, data_home=None, jobs: int = 1) -> str:
     """Do what is missing in a file of records, write the page of all that is there beside it, and return it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    check = check_of_parts(*Problem._fields, *Contender._fields, "seed", "score", "seconds")
-    file = LinesFile(out, beginning=b'{"data": "', check=check)
-    complete(file, cells, cell_of=cell_of, measure=partial(measure, data_home=data_home), jobs=jobs)
-    page = page_of(file.records)
-    write_whole(out.with_suffix(".md"), page.encode())
-    return page
+    what, parts = (
+        partial(measure, data_home=data_home),
+        (*Problem._fields, *Contender._fields, "seed", "score", "seconds"),
+    )
+    return completed_page(
+        out, cells, cell_of=cell_of, measure=what, parts=parts, page_of=page_of, jobs=jobs, is_of_all=True
+    )
 
 
 def main():

@@ -21,12 +21,11 @@ from cleanlab.classification import CleanLearning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, precision_score, recall_score
 
-from benchmarks.files import write_whole
 from benchmarks.label_issues_page import CONTENDERS, LAST_LOSS, LOGISTIC, OURS, page_of
-from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.mixed_table import prepared_mixed_table
 from benchmarks.no_knobs import EPOCHS, text
 from benchmarks.noise_problems import DATA, NOISES
+from benchmarks.pages import completed_page
 from sklearn_lec import LECClassifier
 
 OUT = Path("benchmarks/results/label_issues.jsonl")
@@ -124,13 +123,13 @@ def cell_of(record: dict) -> Cell:
 
 def run(out: Path, cells: Sequence[Cell], *, data_home=None, jobs: int = 1) -> str:
     """Do what is missing in a file of records, write the page of all that is there beside it, and return it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    check = check_of_parts(*Cell._fields, "average_precision", "precision", "recall", "seconds")
-    file = LinesFile(out, beginning=b'{"data": "', check=check)
-    complete(file, cells, cell_of=cell_of, measure=partial(measure, data_home=data_home), jobs=jobs)
-    page = page_of(file.records)
-    write_whole(out.with_suffix(".md"), page.encode())
-    return page
+    what, parts = (
+        partial(measure, data_home=data_home),
+        (*Cell._fields, "average_precision", "precision", "recall", "seconds"),
+    )
+    return completed_page(
+        out, cells, cell_of=cell_of, measure=what, parts=parts, page_of=page_of, jobs=jobs, is_of_all=True
+    )
 
 
 def main():

@@ -21,11 +21,9 @@ from cleanlab.classification import CleanLearning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import balanced_accuracy_score
 
-from benchmarks.files import write_whole
-from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.no_knobs_page import AS_IT_COMES, CLEANLAB, KNOWN, METHODS, page_of
 from benchmarks.noise_problems import DATA
-from benchmarks.pages import held_out
+from benchmarks.pages import completed_page, held_out
 from sklearn_lec import LECClassifier
 
 OUT = Path("benchmarks/results/no_knobs.jsonl")
@@ -119,7 +117,8 @@ def measure(cell: Cell, *, data_home=None) -> dict:
     return record
 
 
-check_record = check_of_parts(*Cell._fields, "true_eps", "scores", "seconds")
+PARTS = (*Cell._fields, "true_eps", "scores", "seconds")
+"""Of a record."""
 
 
 def cell_of(record: dict) -> Cell:
@@ -129,12 +128,8 @@ def cell_of(record: dict) -> Cell:
 
 def run(out: Path, cells: Sequence[Cell], *, data_home=None, jobs: int = 1) -> str:
     """Do what is missing in a file of records, write the page beside it, and return it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    file = LinesFile(out, beginning=b'{"data": "', check=check_record)
-    records = complete(file, cells, cell_of=cell_of, measure=partial(measure, data_home=data_home), jobs=jobs)
-    page = page_of(records)
-    write_whole(out.with_suffix(".md"), page.encode())
-    return page
+    what = partial(measure, data_home=data_home)
+    return completed_page(out, cells, cell_of=cell_of, measure=what, parts=PARTS, page_of=page_of, jobs=jobs)
 
 
 def main():

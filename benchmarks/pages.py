@@ -1,7 +1,7 @@
-"""What scripts of one record per problem and seed share: clean labels that are held out, the command line, the page."""
+"""What scripts that fill a file of records share: the page beside it, clean labels held out, the command line."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from benchmarks.files import write_whole
 from benchmarks.lines import LinesFile, check_of_parts, complete
 from benchmarks.noise_problems import NOISES
 
-__all__ = ["Cell", "by_problem", "cells_of", "held_out", "run_facts", "run_script"]
+__all__ = ["Cell", "by_problem", "cells_of", "completed_page", "held_out", "run_facts", "run_script"]
 
 
 class Cell(NamedTuple):
@@ -46,6 +46,42 @@ def held_out(X: np.ndarray, y: np.ndarray, *, noise: str, seed: int) -> Split:
 def run_facts(records: Sequence[dict]) -> dict:
     """Return what every page says of its records: how many runs, and the seeds."""
     return {"n_runs": len(records), "seeds": ", ".join(map(str, sorted({record["seed"] for record in records})))}
+
+
+def completed_page(
+    out: Path,
+    cells: Sequence[Hashable],
+    *,
+    cell_of: Callable[[dict], Hashable],
+    measure: Callable[[Hashable], dict],
+    parts: Sequence[str],
+    page_of: Callable[[list[dict]], str],
+    jobs: int = 1,
+    is_of_all: bool = False,
+) -> str:
+    """Do what is missing in a file of records, write the page beside it, and return it.
+
+    Parameters
+    ----------
+    out : Path
+        The file of records. The page gets its name, with the ending ``.md``.
+    cells, cell_of, measure, jobs : as for `benchmarks.lines.complete`
+    parts : sequence of str
+        What a record has.
+    page_of : callable (list of dict) -> str
+    is_of_all : bool, default=False
+        Whether the page is of all records in the file, in their order there, and not of those of `cells` alone.
+
+    Returns
+    -------
+    page : str
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file = LinesFile(out, beginning=b'{"data": "', check=check_of_parts(*parts))
+    of_cells = complete(file, cells, cell_of=cell_of, measure=measure, jobs=jobs)
+    page = page_of(file.records if is_of_all else of_cells)
+    write_whole(out.with_suffix(".md"), page.encode())
+    return page
 
 
 def run_script(
@@ -85,11 +121,10 @@ def run_script(
     parser.add_argument("--out", type=Path, default=out, help=f"the file of finished runs; default: {out}")
     options = parser.parse_args(arguments)
 
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    file = LinesFile(options.out, beginning=b'{"data": "', check=check_of_parts(*Cell._fields, *parts))
-    cells = cells_of(problems, seeds=options.seeds)
-    page = page_of(complete(file, cells, cell_of=_cell_of, measure=measure, jobs=options.jobs))
-    write_whole(options.out.with_suffix(".md"), page.encode())
+    cells, parts = cells_of(problems, seeds=options.seeds), (*Cell._fields, *parts)
+    page = completed_page(
+        options.out, cells, cell_of=_cell_of, measure=measure, parts=parts, page_of=page_of, jobs=options.jobs
+    )
     print(page)
     return page
 

@@ -100,7 +100,7 @@ def test_everything_is_trained_on_a_problem(part, n_contenders, monkeypatch):
 
     found = no_knobs.measure(no_knobs.Cell("wine", "sym-40", 0, part))
 
-    no_knobs.check_record(found)
+    assert found.keys() >= set(no_knobs.PARTS)
     assert found["scores"].keys() == found["seconds"].keys()
     assert len(found["scores"]) == n_contenders
     assert 0.3 < found["true_eps"] < 0.5
