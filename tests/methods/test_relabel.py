@@ -245,7 +245,8 @@ def test_trust_rises_with_the_evidence_and_keeps_its_quota(evidence, eps, softne
     trust = trust_in_labels(evidence, eps=eps, softness=softness)
 
     assert 1 - min(1.25 * eps, (1 + eps) / 2) - 1e-3 < float(trust.mean()) < 1 - eps + 1e-3
-    assert (trust[evidence.argsort()].diff() >= 0).all()
+    # Vectorized and single values of torch's sigmoid differ in the last bit: equal evidence may be 1e-7 apart.
+    assert (trust[evidence.argsort()].diff() >= -torch.finfo(trust.dtype).eps).all()
 
 
 def test_more_labels_than_eps_are_doubted_only_if_they_lack_evidence():
